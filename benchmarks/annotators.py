@@ -13,8 +13,6 @@ labels are given to a calibrator in several ways:
 
 Predictions of held-out texts are scored by the mean log loss of a single annotator's label and of
 the rounded mean; gains are over the first way.
-
-    CORDIAL_DATA=path python benchmarks/results.py annotators
 """
 
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ softmax(e^eps * l / tau + b) does.  The package centres the logits of each text;
 them as they are.  Each channel of the paper is fitted to both by the default posterior, with the
 same twenty labels and seeds: the rms difference of the probabilities of report texts, that of two
 seeds, and how much lower the log loss with centred logits is.
-
-    python benchmarks/results.py centring
 """
 
 from itertools import product

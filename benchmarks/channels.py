@@ -4,8 +4,6 @@ Each channel is fitted to labelled synthetic reviews by the default, in a new pr
 NumPyro's own NUTS: by how much predictive probabilities of other texts differ (root mean square),
 CPU seconds of the first fit, of which most are compiling, and how long the density takes compared
 with the mixture's; or the sentence by which a channel is refused.
-
-    python benchmarks/results.py channels
 """
 
 import json

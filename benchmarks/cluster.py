@@ -3,10 +3,7 @@
 A sweep of 200 cells (two tasks of `embedded.py`, four readers, 25 numbers of labels) runs
 in one process on one core and on two workers with a core each, and once more with a worker that is
 killed halfway: seconds, multiples of what that many cores would ideally take, and whether the
-tables of results are equal.
-
-    pip install -e ".[ray]"
-    python benchmarks/results.py cluster
+tables of results are equal.  It needs the extra `ray`.
 """
 
 import os

@@ -14,8 +14,6 @@ about the others, whose labels are all there.
 * estimate: how often 90 % intervals of the mean of these texts hold, from the labels that come
   back, weighed by their probabilities, and of the mean of labels without regard to these.
 * gain: how much less the decisions cost at the next number of labels, as forecast and realised.
-
-    CORDIAL_DATA=path python benchmarks/results.py deciding-cost deciding-agree
 """
 
 import zlib
@@ -26,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from measurement import Line, Means, Measurement, Row, average, list_records
-from real import list_sources, load, shuffle_pairs
+from real import list_sources, load, mark_passing, shuffle_pairs
 
 import cordial_ppl as cp
 from cordial_ppl.decisions.judge import state
@@ -37,12 +35,6 @@ BUDGETS = 20, 50, 100
 CELL = "set labels"
 
 
-def mark(labels: np.ndarray, size: int, share: float) -> np.ndarray:
-    """Mark the highest options, which about a share of the labels has."""
-    reached = [np.mean(labels >= option) for option in range(1, size)]
-    return np.arange(size) > np.argmin(np.abs(np.array(reached) - share))
-
-
 def pick(wrong: np.ndarray, passed: np.ndarray, asked: Any = False, person: float = 0.0) -> float:
     """Mean cost of texts that are failed or passed, or of which people are asked."""
     return float(np.where(asked, person, wrong[passed.astype(int), np.arange(len(passed))]).mean())
@@ -50,7 +42,7 @@ def pick(wrong: np.ndarray, passed: np.ndarray, asked: Any = False, person: floa
 
 def measure_costs(fit: Any, logits: np.ndarray, labels: np.ndarray, n: int) -> Iterator[Line]:
     """Expected and realised costs of a text without a label, as decided and otherwise."""
-    passing = mark(labels, logits.shape[1], 0.5)
+    passing = mark_passing(labels, logits.shape[1])
     probs = np.exp(logits - logits.max(axis=1, keepdims=True))
     raw = (probs @ passing / probs.sum(axis=1))[n:]
     judged, true = passing[state(logits)[0].argmax(axis=1)][n:], passing[labels][n:]
@@ -77,7 +69,7 @@ def measure_costs(fit: Any, logits: np.ndarray, labels: np.ndarray, n: int) -> I
 def measure_agreement(fit: Any, logits: np.ndarray, labels: np.ndarray, n: int) -> Iterator[Line]:
     """Whether an agreement is kept, with what probability, and the share that people see."""
     for share in (0.5, 0.2):
-        passing = mark(labels, logits.shape[1], share)
+        passing = mark_passing(labels, logits.shape[1], share)
         names = [str(option) for option in np.flatnonzero(passing)]
         made = fit.decide(logits, np.arange(n), passing=names, agree=TARGET)
         right = np.where(passing[labels], "pass", "fail") == made.decision
@@ -99,7 +91,7 @@ def describe_agreement(made: Any, right: np.ndarray, n: int) -> Line:
 
 def measure_estimate(fit: Any, logits: np.ndarray, labels: np.ndarray, n: int) -> Iterator[Line]:
     """Whether intervals hold from the labels that come back, and how wide they are."""
-    passing = mark(labels, logits.shape[1], 0.5)
+    passing = mark_passing(labels, logits.shape[1])
     names = [str(option) for option in np.flatnonzero(passing)]
     made = fit.decide(logits, np.arange(n), passing=names, person=0.2)
     rows, truth = np.flatnonzero(~np.isnan(made.probability)), labels.mean()

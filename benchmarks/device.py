@@ -4,9 +4,7 @@ A fit is one channel ("mixture", 20 labels) with its four folds; four channels m
 subsets are fitted by the default and by the paper's literal method, many at a time: fits a second
 once compiled, seconds of compiling, problems that a call takes (a fit is five), memory, and by how
 much predictive probabilities differ from the host's (root mean square over the first subsets),
-beside what another seed changes there.
-
-    python benchmarks/results.py device-gpu      # eight minutes at most
+beside what another seed changes there.  A GPU takes eight minutes at most.
 """
 
 import re

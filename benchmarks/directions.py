@@ -3,8 +3,6 @@
 Every task and judge of the public sets, random texts of each: labels as they are, where a warning
 is a false alarm, and turned round, of the judges whose ratings correlate with all labels by more
 than .4.  Ratings are as they came, or the likeliest option of each.
-
-    CORDIAL_DATA=path python benchmarks/results.py directions
 """
 
 import warnings
@@ -56,12 +54,5 @@ def run(draw: int, *cell: str) -> Iterator[Line]:
             }
 
 
-MEASUREMENTS = (
-    Measurement(
-        "directions",
-        partial(list_judges, most=1000),
-        run,
-        Means(CELL, "ratings labels", alike=""),
-        40,
-    ),
-)
+EVERY, TABLE = partial(list_judges, most=1000), Means(CELL, "ratings labels", alike="")
+MEASUREMENTS = (Measurement("directions", EVERY, run, TABLE, 40),)

@@ -7,8 +7,6 @@ Labels: the default calibrator of 20 or 100 labels, on labels of other texts wit
 its own reader, and with those of another one. On all other texts, the cost of another reader is the
 log loss beyond that with the own one; the excess is that beyond what the calibrator expects, given
 the readings. Also how many labels lie within the intervals of the mean and of a label.
-
-    CORDIAL_DATA=path python benchmarks/results.py drift-readings drift-labels
 """
 
 from collections.abc import Iterator
@@ -16,8 +14,8 @@ from functools import cache
 from itertools import product
 
 import numpy as np
-from measurement import Key, Line, Means, Measurement
-from real import SOURCES, split_each
+from measurement import Line, Means, Measurement
+from real import list_names, split_each
 
 import cordial_ppl as cp
 from cordial_ppl.data.scale import Scale
@@ -38,11 +36,6 @@ def load(source: str, task: str) -> tuple[Scale, np.ndarray, dict[str, np.ndarra
     each = split_each(source, task)
     logits = {one.reader: np.vstack([one.report.logits, one.pool.logits]) for one in each}
     return each[0].scale, np.r_[each[0].report.labels, each[0].pool.labels], logits
-
-
-def list_cells(draw: int) -> list[Key]:
-    """List every set and task."""
-    return [(source, task) for source, about in SOURCES.items() for task in about.tasks]
 
 
 def compare_readings(draw: int, *task: str) -> Iterator[Line]:
@@ -100,11 +93,11 @@ def cover(calibrator: cp.Cordial, logits: np.ndarray, truth: np.ndarray) -> dict
 
 MEASUREMENTS = (
     Measurement(
-        "drift-readings", list_cells, compare_readings, Means(CELL, "set* case", alike=""), 200
+        "drift-readings", list_names, compare_readings, Means(CELL, "set* case", alike=""), 200
     ),
     Measurement(
         "drift-labels",
-        lambda draw: [(*cell, *sizes) for cell, sizes in product(list_cells(draw), SIZES)],
+        lambda draw: [(*cell, *sizes) for cell, sizes in product(list_names(), SIZES)],
         check_labels,
         Means(f"{CELL} labels new", "labels new judge", alike=""),
         2,

@@ -144,18 +144,8 @@ def benchmark(name: str, seed: int = 0) -> SyntheticTask:
     are correlated. 2,000 texts to calibrate on (mosei: 18,135, as in the paper) and 4,000 to report
     on have one author each; 400 people more have written 8 to 16 texts each, in order of time.
     These have a habit each, `h ~ N(0, habit^2)` classes: a label z becomes z + h, rounded up or
-    down at random so that it is right on average, and stays on the scale.
-
-    Args:
-        name: one of `TASKS`.
-        seed: seed of NumPy's generator; the same arguments give the same task.
-
-    Returns:
-        Logits for the readers 'main', 'small', 'large' and 'other', labels, splits, authors,
-        time and options.
-
-    Raises:
-        InputError: there is no such task.
+    down at random so that it is right on average, and stays on the scale.  The same seed gives the
+    same task.
     """
     if name not in TASKS:
         raise InputError(f"the benchmark's tasks are {', '.join(TASKS)}; got {name!r}.")
@@ -185,10 +175,7 @@ def load_tasks(
 ) -> list[Task]:
     """Load tasks of the benchmark as sweeps take them: texts to calibrate on, and 4,000 to score.
 
-    Args:
-        names: some of `TASKS`.
-        readers: the readers; by default all four.
-        seed: seed of the labelled subsets and of the fits.
+    By default all four readers read them; the seed is that of labelled subsets and of fits.
     """
     loaded = []
     for name in names:

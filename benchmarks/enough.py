@@ -5,16 +5,13 @@ is put at some shares of the half width of the interval of the mean, on either s
 the answer is open.  The sample is then continued, at random, to each of the three numbers that the
 answer names: where the median is named half of the cases should be decided, and a tenth and nine
 tenths where the ends of the range are.  Numbers above 300 are not tried.
-
-    CORDIAL_DATA=path python benchmarks/results.py enough
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
-from measurement import Line, Measurement, Row, average
-from real import SOURCES, load
+from measurement import Line, Means, Measurement
+from real import SOURCES, list_names, load
 
 import cordial_ppl as cp
 from cordial_ppl.decisions.estimates.requirement import OPEN, parse
@@ -24,8 +21,8 @@ SHARES = 0.2, 0.6
 ENDS = {"low": 0.1, "value": 0.5, "high": 0.9}
 
 
-def follow(draw: int, source: str, task: str) -> dict[str, list[bool]]:
-    """Follow a sample: whether each number of labels that is named decides."""
+def follow(draw: int, source: str, task: str) -> Iterator[Line]:
+    """Follow a sample: whether each number of labels that is named decides, and its aim."""
     readers = SOURCES[source].readers
     logits, labels = load(source, task, readers[draw % 2])
     rng, options = np.random.default_rng(draw), [*map(str, range(logits.shape[1]))]
@@ -41,32 +38,14 @@ def follow(draw: int, source: str, task: str) -> dict[str, list[bool]]:
 
     ask(FIRST, "mean > 0")
     mean, lower, upper = made[FIRST].overall.mean
-    result: dict[str, list[bool]] = defaultdict(list)
     for share in SHARES:
         text = f"mean >= {mean + rng.choice([-1, 1]) * share * (upper - lower) / 2}"
         needed = parse(text).answer(made[FIRST]).needed
         for end, count in needed._asdict().items() if needed else ():
             if count <= min(MOST, len(labels)):
-                result[end].append(ask(int(count), text) != OPEN)
-    return result
+                decided = ask(int(count), text) != OPEN
+                yield {"end": end, "aim": ENDS[end], "decided": decided}
 
 
-def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
-    """List the share that was decided at each number, beside what it should be."""
-    for end, share in ENDS.items():
-        every = [(row.draw, each) for row in rows for each in row.numbers.get(end, ())]
-        if every:
-            draws, decided = zip(*every, strict=True)
-            line = average("decided", decided, draws)
-            yield {"end": end, "should be": share, **line, "questions": len(every)}
-
-
-MEASUREMENTS = (
-    Measurement(
-        "enough",
-        lambda draw: [(source, task) for source, of in SOURCES.items() for task in of.tasks],
-        follow,
-        tabulate,
-        2,
-    ),
-)
+TABLE = Means("set task", "end aim", alike="")
+MEASUREMENTS = (Measurement("enough", list_names, follow, TABLE, 2),)

@@ -15,9 +15,6 @@ draw takes the next task and judge of each set, up to eight of its systems, and 
 For each: coverage on average over the sets and in the worst of them, width in units of the scale,
 and how many resolved differences have the wrong sign.  `estimates-rivals` measures the packages of
 `peers.py` on the same draws: coverage, width as a share of ours, refusals.
-
-    CORDIAL_DATA=path python benchmarks/results.py estimates
-    CORDIAL_DATA=path python benchmarks/results.py estimates-random estimates-rivals --draws 10
 """
 
 import functools
@@ -31,7 +28,7 @@ import numpy as np
 from embedded import benchmark
 from measurement import Key, Line, Measurement, Row, average, group, list_lowest
 from peers import PEERS, Task, installed, measure_peer
-from real import SOURCES, read, shuffle_pairs
+from real import SOURCES, mark_passing, read, shuffle_pairs
 
 import cordial_ppl as cp
 from cordial_ppl.decisions.estimates.estimate import Estimate
@@ -67,10 +64,8 @@ class Corpus(NamedTuple):
 
     @property
     def passing(self) -> np.ndarray:
-        """Mark the options that pass: the highest ones, which about half of the texts have."""
-        options = np.arange(self.logits.shape[1])
-        reached = [np.mean(self.labels >= option) for option in options[1:]]
-        return options > np.argmin(np.abs(np.array(reached) - 0.5))
+        """Mark the options that pass."""
+        return mark_passing(self.labels, self.logits.shape[1])
 
 
 class Sample(NamedTuple):

@@ -6,8 +6,6 @@ labels reach: bias, error, and how often 80 % ranges hold it.  Verdicts are righ
 calibrator's loss on held-out texts is below the label histogram's ("use it"), or no more than .02
 nats below it ("do not use it").  Readings that say nothing, or little, are made by shuffling those
 of all texts, of 70 % or of half of them.
-
-    CORDIAL_DATA=path python benchmarks/results.py forecasts verdicts
 """
 
 from collections.abc import Iterator
@@ -105,28 +103,17 @@ def shuffle(texts: Labelled, share: float, rng: np.random.Generator) -> Labelled
     return replace(texts, logits=logits)
 
 
+FORECASTS = Means(
+    CELL,
+    "from to half* set*",
+    alike="set task reader",
+    squared=("error", "gain error"),
+    part="forecasts",
+)
+VERDICTS = Means(
+    CELL, "shuffled labels", alike="", squared=("error now", "out of fold"), part="verdicts"
+)
 MEASUREMENTS = (
-    Measurement(
-        "forecasts",
-        list_cells,
-        run,
-        Means(
-            CELL,
-            "from to half* set*",
-            alike="set task reader",
-            squared=("error", "gain error"),
-            part="forecasts",
-        ),
-        6,
-    ),
-    Measurement(
-        "verdicts",
-        list_cells,
-        run,
-        Means(
-            CELL, "shuffled labels", alike="", squared=("error now", "out of fold"), part="verdicts"
-        ),
-        6,
-        kept_as="forecasts",
-    ),
+    Measurement("forecasts", list_cells, run, FORECASTS, 6),
+    Measurement("verdicts", list_cells, run, VERDICTS, 6, kept_as="forecasts"),
 )

@@ -4,9 +4,6 @@ The embedded benchmark (four tasks, four readers of the same texts), and real re
 ``summeval_logits`` (see real.py; five readers, two of them poor), ``wmt23_esa_users`` (eight
 readers with hard ratings), and two readers of the former, of which one is noise.  Every method
 sees the same labels and is scored on the same texts: log loss, and the fusion's gain over it.
-
-    CORDIAL_DATA=path python benchmarks/results.py fusion-summeval fusion-wmt fusion-shuffled
-    python benchmarks/results.py fusion-embedded
 """
 
 from collections.abc import Iterator, Sequence
@@ -77,15 +74,10 @@ def load(source: str, task: str, draw: int, shuffled: bool = False) -> Texts:
 def compare(
     texts: Texts, draw: int, n: int, prior: Any = None, paper: bool = False, joined: bool = True
 ) -> dict[str, np.ndarray]:
-    """Per-text losses of every method with n labels.
+    """Per-text losses of every method with n labels; the draw is the seed.
 
-    Args:
-        texts: the texts.
-        draw: seed.
-        n: labels.
-        prior: of the fusion; None for the default.
-        paper: whether fusion, stacks and logit stacks are the paper's.
-        joined: whether all readings are calibrated at once too.
+    `prior`: the fusion's, if not the default; `paper`: fusion, stacks and logit stacks are the
+    paper's; `joined`: all readings are calibrated at once too.
     """
     logits, labels = texts.pool[:n], texts.labels[:n]
     whole = bool(read_by(texts.pool).all() and read_by(texts.report).all())

@@ -10,8 +10,6 @@ two, and the new one, which are ratings drawn from the stated shares: ten a text
 
 Labels: of 100 texts that are not of a fit of 20 or 100 labels, looked at after each ten, with the
 readings of its own reader and with those of another one of the same texts.
-
-    CORDIAL_DATA=path python benchmarks/results.py monitoring-noise monitoring-prompts
 """
 
 from collections.abc import Iterator
@@ -21,7 +19,7 @@ from typing import Any
 import drift
 import numpy as np
 from measurement import Key, Line, Means, Measurement
-from real import Texts, read, readings_of
+from real import Texts, list_names, read, readings_of
 
 import cordial_ppl as cp
 from cordial_ppl.data.ratings import state
@@ -152,7 +150,7 @@ MEASUREMENTS = (
     ),
     Measurement(
         "monitoring-labels",
-        lambda draw: [(*task, n) for task in drift.list_cells(draw) for n in (20, 100)],
+        lambda draw: [(*task, n) for task in list_names() for n in (20, 100)],
         measure_labels,
         Means("set task labels", "labels judge", alike=""),
         2,

@@ -181,12 +181,7 @@ def measure_peer(
 ) -> dict[tuple[str, ...], Any]:
     """Intervals of another package, an error where it raises, None where it claims nothing.
 
-    Args:
-        peer: the package.
-        means: scores and labels of all texts.
-        rates: the same of passing.
-        systems: system of each text.
-        paired: whether clusters are prompts that all systems answer.
+    Means are of all texts, rates of passing; paired clusters are prompts that all systems answer.
     """
     method, names = PEERS[peer], [str(name) for name in np.unique(systems)]
     pairs = list(itertools.combinations(names, 2))

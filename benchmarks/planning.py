@@ -5,8 +5,6 @@ held-out texts: the log loss after a plan less that after random choice.  The me
 texts of a task is estimated from the same numbers of labels: root mean square errors and widths as
 shares of the classical ones, the labels' own mean with Student's t on random texts, and how often
 90 % intervals hold.
-
-    CORDIAL_DATA=path python benchmarks/results.py planning-loss planning-means
 """
 
 import zlib

@@ -4,9 +4,6 @@ Each task is left out in turn and its prior learned from the others with every r
 embedded benchmark (three tasks with five options, one with seven, four readers), and of the
 SummEval summaries.  Every rule sees the same subsets of labels and is scored on the same held-out
 texts: the gain in log loss over the channels' own priors.
-
-    CORDIAL_DATA=path python benchmarks/results.py priors-summeval
-    python benchmarks/results.py priors-embedded
 """
 
 from collections.abc import Iterator
@@ -61,23 +58,15 @@ def describe(name: str, source: str, draws: int) -> Measurement:
     """Describe a measurement of one set."""
 
     def list_cells(draw: int) -> Iterator[Key]:
-        return (
-            (source, n, task, reader) for n in BUDGETS for _, task, reader in list_tasks((source,))
-        )
+        return ((source, n, *pair) for n in BUDGETS for _, *pair in list_tasks((source,)))
 
-    return Measurement(
-        f"priors-{name}",
-        list_cells,
-        run,
-        Means(
-            "set labels task reader",
-            "rule labels options task*",
-            alike="task reader",
-            resolved=("gain",),
-        ),
-        draws,
-        needs_data=source != EMBEDDED,
+    table = Means(
+        "set labels task reader",
+        "rule labels options task*",
+        alike="task reader",
+        resolved=("gain",),
     )
+    return Measurement(f"priors-{name}", list_cells, run, table, draws, source != EMBEDDED)
 
 
 MEASUREMENTS = describe("embedded", EMBEDDED, 20), describe("summeval", "summeval_logits", 12)

@@ -2,8 +2,6 @@
 
 The judgments, in the manner of ten families of judges, are in `judgments.toml`, each with its right
 answer.  Wrong is an option other than that one; it is warned of if the judgment announces several.
-
-    python benchmarks/results.py reading
 """
 
 import tomllib
@@ -24,17 +22,8 @@ OUTCOMES = ("right", "left out", "rightly left out", "wrong, warned of", "WRONG"
 
 
 class Judgment(NamedTuple):
-    """A judgment.
+    """What a judge wrote, the options, the right one if any, and whether it is apart from prose."""
 
-    Attributes:
-        family: Whose manner it is in.
-        text: What the judge wrote.
-        scale: The options.
-        answer: The right one; None if there is none.
-        explicit: Whether it is set apart from prose.
-    """
-
-    family: str
     text: str
     scale: tuple[str, ...]
     answer: str | None
@@ -47,13 +36,12 @@ def judgments(path: Path = FILE) -> list[Judgment]:
         families = tomllib.load(file)
     return [
         Judgment(
-            family,
             row["text"],
             tuple(row.get("scale", STARS).split(",")),
             None if row["answer"] == "none" else row["answer"],
             row["explicit"],
         )
-        for family, rows in families.items()
+        for rows in families.values()
         for row in rows
     ]
 

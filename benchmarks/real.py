@@ -176,6 +176,17 @@ def load(source: str, task: str, reader: str) -> tuple[np.ndarray, np.ndarray]:
     return texts.logits, texts.labels
 
 
+def mark_passing(labels: np.ndarray, size: int, share: float = 0.5) -> np.ndarray:
+    """Mark the highest options, which about a share of the labels has."""
+    reached = [np.mean(labels >= option) for option in range(1, size)]
+    return np.arange(size) > np.argmin(np.abs(np.array(reached) - share))
+
+
+def list_names(draw: int = 0) -> list[tuple[str, str]]:
+    """Set and task of every task that is compared on, whatever the reader and the draw."""
+    return [(source, task) for source, about in SOURCES.items() for task in about.tasks]
+
+
 def list_tasks(sources: Collection[str] = tuple(SOURCES)) -> list[tuple[str, str, str]]:
     """Set, task and reader of every task that is compared on."""
     made = {EMBEDDED: list_set("main small large other", " ".join(TASKS), "", 0)}

@@ -71,10 +71,6 @@ def temper(probs: Float[np.ndarray, "n K"], value: float) -> Float[np.ndarray, "
     r"""Make predictions more or less confident, with a temperature per user.
 
     .. math:: p_u(z) \propto p(z)^{1 / e^{v}}
-
-    Args:
-        probs: probabilities of the options.
-        value: v, the log temperature.
     """
     return softmax(_log(probs) * math.exp(-value), axis=1)
 
@@ -85,11 +81,8 @@ def intercept(probs: Float[np.ndarray, "n K"], value: float) -> Float[np.ndarray
     .. math:: \operatorname{logit} P_u(z \le t) = \operatorname{logit} P(z \le t) - v
 
     On the predictions of a proportional-odds regression this is the regression with a random
-    intercept (Agresti 2010, "Analysis of Ordinal Categorical Data", Section 10.1).
-
-    Args:
-        probs: probabilities of the options.
-        value: v, in units of the logit; positive moves mass up the scale.
+    intercept (Agresti 2010, "Analysis of Ordinal Categorical Data", Section 10.1).  A positive v
+    moves mass up the scale.
     """
     below = np.cumsum(probs, axis=1)[:, :-1]
     above = np.cumsum(probs[:, ::-1], axis=1)[:, ::-1][:, 1:]
@@ -155,8 +148,7 @@ class LogitFusion(Fusion):
 def leave_out_joint(fit: FusionFit) -> FusionFit:
     """Leave out the joint channel: the same members otherwise, weighed anew with the same counts.
 
-    Args:
-        fit: a fusion of texts that every reader has read.
+    Every reader has read each text.
     """
     members = {name: each for name, each in fit.members.items() if isinstance(each, Fit)}
     counts = {name: COUNTS.get(name, READER_COUNT) for name in members}
@@ -177,12 +169,8 @@ def predict_concatenated(
     .. math:: \hat p(z) = \mathrm{softmax}\big(\textstyle\sum_r W_r \log q_r + b\big)
 
     R K^2 + K parameters, with the penalties of ``DirichletCalibration`` on each ``W_r``; the fit is
-    pulled towards the geometric mean of the readings.
-
-    Args:
-        logits: option logits of the labelled texts, ``[n, R, K]``; every reader has read each.
-        labels: their options 0..K-1.
-        report: option logits of the texts to predict, ``[m, R, K]``.
+    pulled towards the geometric mean of the readings.  Logits are those of labelled texts,
+    ``[n, R, K]``, and of the texts to predict, ``[m, R, K]``; every reader has read each.
     """
     readings = [as_reader_logits(each)[0] for each in (logits, report)]
     fitted, seen = (log_softmax(each, axis=2).reshape(len(each), -1) for each in readings)
@@ -209,10 +197,9 @@ def predict_concatenated(
 
 
 def average_reading(logits: Any) -> Float[np.ndarray, "n K"]:
-    r"""Logits of the readers' average, :math:`\log \frac1R \sum_r \mathrm{softmax}(\ell_r)`.
+    r"""Logits of the average, :math:`\log \frac1R \sum_r \mathrm{softmax}(\ell_r)`, of R readers.
 
-    Args:
-        logits: option logits, shape ``[n, R, K]``; missing readings are left out of the average.
+    Readings ``[n, R, K]`` that are missing are left out of the average.
     """
     readings, _ = as_reader_logits(logits)
     return np.log(np.maximum(stated(readings), np.finfo(np.float64).tiny))

@@ -3,8 +3,6 @@
 Parameters are drawn from the prior and labels of twenty made-up reviews from the channel; each of
 200 data sets is fitted, and the truth ranked among the draws.  For each channel and method: the
 p-value of the least uniform quantity (two tests, times their number over all quantities).
-
-    python benchmarks/results.py simulations
 """
 
 from functools import partial

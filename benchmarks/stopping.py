@@ -12,8 +12,6 @@ number of runs:
   with the last look), in how many the interval of that moment is off;
 * the root mean square error of the mean then, and with a number of labels fixed at the mean of
   those; and the labels after which the interval of one look, without looking before, is as narrow.
-
-    CORDIAL_DATA=path python benchmarks/results.py stopping
 """
 
 import zlib

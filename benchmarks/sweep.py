@@ -3,8 +3,6 @@
 The same run uses a GPU where JAX finds one; "accelerator" fits channels by
 `cordial_ppl.inference.accelerator`, which a CPU can run too: its CPU seconds are then compared with
 the host's.  Times are of other labels after a first batch that compiled; "first" is that one.
-
-    python benchmarks/results.py sweep
 """
 
 from itertools import product

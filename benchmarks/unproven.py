@@ -3,8 +3,6 @@
 Two channels that predict badly (the reading nearly as it is, and upside down) and two of the
 gallery are added to the default on the real sets of `real.py`: the log loss beyond the default's.
 The pseudo-count of what is added is two, or one that has to be earned (`earned_counts`).
-
-    CORDIAL_DATA=path python benchmarks/results.py unproven
 """
 
 from collections.abc import Iterator

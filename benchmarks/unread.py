@@ -1,7 +1,5 @@
 """How well estimates of all texts hold where the judge could not read some of them.
 
-    python benchmarks/results.py unread --draws 200
-
 Made-up texts of three systems, with five stars: the judge fails on texts that people call bad more
 often ("label"), on those of one system ("system"), on neither or on both.  Labels are of texts
 drawn at random.  Counted are 90 % intervals of the mean of all texts, of each system's and of
@@ -13,10 +11,10 @@ are counted apart ("refused").
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import combinations, product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from measurement import Line, Measurement, Row, average, group
+from measurement import Line, Means, Measurement, Row
 
 import cordial_ppl as cp
 from cordial_ppl.decisions.question import TARGETS
@@ -67,8 +65,8 @@ def find_population(design: str, rate: float) -> list[float]:
     return means_of(make_world(np.random.default_rng(1), POPULATION, design, rate))
 
 
-def run(design: str, rate: float, labels: int, draw: int) -> list[dict[str, Any]]:
-    """Estimate one made-up corpus for both targets, and compare with the truth."""
+def run(draw: int, labels: int, design: str, rate: float) -> Iterator[Line]:
+    """Estimate one made-up corpus for both targets: shares of intervals that hold."""
     seed = [draw, labels, round(100 * rate), list(DESIGNS).index(design)]
     rng = np.random.default_rng(seed)
     world = make_world(rng, TEXTS, design, rate)
@@ -77,54 +75,37 @@ def run(design: str, rate: float, labels: int, draw: int) -> list[dict[str, Any]
     rows = rng.choice(TEXTS, labels, replace=False)
     calibrator = cp.Cordial(STARS, seed=draw).fit(logits[rows], world.truth[rows] + 1)
     population = find_population(design, rate)
-    names, result = np.array(list(SYSTEMS))[world.system], []
+    names = np.array(list(SYSTEMS))[world.system]
     for target, truth in zip(TARGETS, (population, means_of(world)), strict=True):
         made = calibrator.estimate(logits, rows, of=target, groups=names)
-        row: dict[str, Any] = {"of": target, "refused": bool(made.unknown)}
+        line: Line = {"of": target, "refused": bool(made.unknown)}
         if not made.unknown:
             every = [made.overall.mean, *(made.groups[name].mean for name in SYSTEMS)]
             held = [one.lower <= t <= one.upper for one, t in zip(every, truth, strict=True)]
-            row |= {"all": [held[0]], "systems": held[1:]}
-            row["sampling"] = [made.rectified.lower <= truth[0] <= made.rectified.upper]
             apart = [made.difference(*pair) for pair in combinations(SYSTEMS, 2)]
-            gaps = [one - other for one, other in combinations(truth[1:], 2)]
-            row["differences"] = [
-                d.lower <= gap <= d.upper for d, gap in zip(apart, gaps, strict=True)
-            ]
-            row["wrong"] = [
-                (d.lower > 0 > gap) or (d.upper < 0 < gap)
-                for d, gap in zip(apart, gaps, strict=True)
-            ]
-        result.append(row)
-    return result
-
-
-KINDS = "all", "systems", "differences", "sampling", "wrong"
+            gaps = np.array([one - other for one, other in combinations(truth[1:], 2)])
+            low, high = np.array([(each.lower, each.upper) for each in apart]).T
+            line |= {
+                "all": held[0],
+                "systems": np.mean(held[1:]),
+                "differences": np.mean((low <= gaps) & (gaps <= high)),
+                "sampling": made.rectified.lower <= truth[0] <= made.rectified.upper,
+                "wrong": np.mean((low > 0) & (gaps < 0) | (high < 0) & (gaps > 0)),
+            }
+        yield line
 
 
 def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
-    """Count how often intervals hold, in each cell and in all."""
-    for target in TARGETS:
-        for cell, some in [*group((row.cell, row) for row in rows), (("all",) * 3, [*rows])]:
-            made = [
-                (row.draw, each) for row in some for each in row.numbers if each["of"] == target
-            ]
-            kept = [(draw, each) for draw, each in made if not each["refused"]]
-            line: dict[str, Any] = dict(zip(("labels", "design", "rate"), cell, strict=True))
-            for kind in KINDS:
-                values = [(draw, value) for draw, each in kept for value in each[kind]]
-                if values:
-                    draws, held = zip(*values, strict=True)
-                    line |= average(kind, held, draws)
-            refused = [each["refused"] for _, each in made]
-            yield {"of": target} | line | average("refused", refused, [draw for draw, _ in made])
+    """Average over draws, in each cell and in all."""
+    every = [row._replace(cell=("all", "all", "all")) for row in rows]
+    return Means("labels design rate", "of labels design rate", alike="")([*rows, *every])
 
 
 MEASUREMENTS = (
     Measurement(
         "unread",
         lambda draw: product((20, 60, 100), DESIGNS, (0.1, 0.25, 0.5)),
-        lambda draw, labels, design, rate: run(design, rate, labels, draw),
+        run,
         tabulate,
         200,
         needs_data=False,

@@ -11,8 +11,6 @@ random half of the 400 people who wrote several, for the other half, and the oth
 
 Gains are in nats; standard errors are over users.  ``users-speed`` times 10,000 users with 16
 made-up texts each.
-
-    CORDIAL_DATA=path python benchmarks/results.py users users-embedded users-speed
 """
 
 import time

@@ -13,8 +13,6 @@ says is compared with all labels of the set:
 
 ``words-made`` takes made judges: noise alike, of a class or so, and a bias of half a class, or
 none: how many are told right.
-
-    CORDIAL_DATA=path python benchmarks/results.py words words-made
 """
 
 import re

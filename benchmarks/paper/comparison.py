@@ -5,7 +5,7 @@ A method that lacks so many draws that half of them or fewer would be left is no
 pair two methods are compared over whatever draws they share.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -72,13 +72,7 @@ class Results:
 
 
 class Mean(NamedTuple):
-    """A score over draws; NaN where there are too few.
-
-    Attributes:
-        mean: mean over the draws.
-        error: its standard error over the draws.
-        draws: how many there are.
-    """
+    """Mean of a score over draws, and its standard error; NaN where there are too few."""
 
     mean: float
     error: float
@@ -125,6 +119,21 @@ def mean_of(values: Float[np.ndarray, " draws"]) -> Mean:
     return Mean(float(values.mean()) if draws else np.nan, error, draws)
 
 
+def jackknife_error(statistic: Callable[[Bool[np.ndarray, " S"]], float], draws: int) -> float:
+    r"""Return the jackknife standard error of a statistic of the draws that a mask keeps.
+
+    .. math:: \sqrt{\tfrac{S - 1}{S} \textstyle\sum_d (T_{-d} - \bar T)^2}
+
+    Draws that are shared by budgets, readers or methods stay together: each is left out of
+    everything at once.  NaN for fewer than two draws, or where a value is not finite.
+    """
+    every = np.arange(draws)
+    values = np.array([statistic(every != draw) for draw in every], float)
+    if draws < 2 or not np.isfinite(values).all():
+        return float("nan")
+    return float(np.sqrt((draws - 1) * np.mean((values - values.mean()) ** 2)))
+
+
 def mean_of_tasks(each: Sequence[Mean]) -> tuple[float, float]:
     """Return the mean over tasks, whose draws are independent, and its standard error."""
     means, errors, _ = zip(*each, strict=True)
@@ -160,12 +169,8 @@ def measure_intervals(
 ) -> dict[str, Interval]:
     """Return each other method's log loss minus ours (nats), with its 95 % interval.
 
-    It is `scores.paired_bootstrap` over report texts and the draws in which the two succeeded; a
-    method that shares no draw with ours is left out.
-
-    Args:
-        losses: log loss of each report text by each fit of a method; NaN where one failed.
-        ours: our method.
+    It is `scores.paired_bootstrap` of the losses of report texts in the draws in which the two
+    succeeded; a method that shares no draw with ours is left out.
     """
     fine = {method: np.isfinite(each).all(axis=1) for method, each in losses.items()}
     # Methods that share the same draws with ours are resampled together.
@@ -184,7 +189,7 @@ def measure_intervals(
     return intervals
 
 
-def paired_intervals(results: Results, key: Key, ours: str) -> Mapping[str, Interval]:
+def paired_intervals(results: Results, key: Key, ours: str = OURS) -> Mapping[str, Interval]:
     """Return the kept intervals of other methods' log losses minus that of ours, or of `OURS`."""
     cell = results.cells[key]
     if ours == OURS:
@@ -193,12 +198,12 @@ def paired_intervals(results: Results, key: Key, ours: str) -> Mapping[str, Inte
     return {OURS: Interval(-other.mean, -other.upper, -other.lower)} if other else {}
 
 
-def enough_draws(cell: Cell, method: str, ours: str) -> bool:
+def enough_draws(cell: Cell, method: str, ours: str = OURS) -> bool:
     """Return whether a method shares enough draws with ours for its interval to speak of others."""
     return bool(succeeded(cell, method, ours).sum() >= ENOUGH)
 
 
-def difference_record(results: Results, key: Key, method: str, ours: str) -> Record:
+def difference_record(results: Results, key: Key, method: str, ours: str = OURS) -> Record:
     """Return a row on a method's log loss minus ours in a cell, empty where it cannot be known.
 
     The difference is resolved where its interval excludes zero and comes from enough draws.
@@ -227,11 +232,11 @@ def mean_difference(cell: Cell, one: str, other: str, metric: str = "log_loss") 
 
 
 def note_few_draws(
-    results: Results, keys: Iterable[Key], methods: Sequence[str], ours: str
+    results: Results, keys: Iterable[Key], methods: Sequence[str]
 ) -> tuple[str, ...]:
     """Say which methods' intervals come from too few draws: a sentence, or none."""
-    pairs = [(key, method) for key in keys for method in methods if method != ours]
-    counts = {(k, m): succeeded(results.cells[k], m, ours).sum() for k, m in pairs}
+    pairs = [(key, method) for key in keys for method in methods if method != OURS]
+    counts = {(k, m): succeeded(results.cells[k], m, OURS).sum() for k, m in pairs}
     few = dict.fromkeys(label(m) for (_, m), draws in counts.items() if 0 < draws < ENOUGH)
     if not few:
         return ()

@@ -21,29 +21,19 @@ STRUCTURED = 5
 """Parameters of the affine channel."""
 
 
-def crossover_table(results: Results, *, ours: str = OURS) -> Product:
-    """Return from how many labels Dirichlet calibration leads, as predicted and as observed.
+def crossover_table(results: Results) -> Product:
+    """Return the product `crossover`: labels from which Dirichlet calibration leads.
 
     The prediction is `n* = (K (K + 1) - 5) / (2 delta)` with our log loss minus Dirichlet
     calibration's at the most labels for delta; observed is the first lead whose 95 % interval
-    excludes zero.
-
-    Args:
-        results: the sweep.
-        ours: our method.
-
-    Returns:
-        The product `crossover`; infinite where Dirichlet calibration does not lead.
-
-    Raises:
-        InputError: the sweep lacks ours or Dirichlet calibration.
+    excludes zero.  Infinite where Dirichlet calibration does not lead.
     """
-    need_methods(results, ours, OTHER)
-    table = tabulate(_row(results, task, reader, ours) for task, reader in results.pairs)
+    need_methods(results, OURS, OTHER)
+    table = tabulate(_row(results, *pair) for pair in results.pairs)
     return Product(
         name="crossover",
         title="Where Dirichlet calibration overtakes",
-        caption=f"Delta: log loss (nats) of {label(ours)} minus that of Dirichlet calibration "
+        caption=f"Delta: log loss (nats) of {label(OURS)} minus that of Dirichlet calibration "
         "with the most labels, ± its standard error over label subsets; predicted: n* = "
         "(K (K + 1) - 5) / (2 delta); crosses: labels with which its mean log loss is the same, "
         "read off its learning curve; observed: the fewest labels with which Dirichlet calibration "
@@ -52,24 +42,26 @@ def crossover_table(results: Results, *, ours: str = OURS) -> Product:
         table=table,
         shown=tabulate(map(_show, table.to_dicts())),
         notes=(
-            *note_few_draws(results, results.cells, (OTHER,), ours),
-            count_failures(results.cells.values(), (ours, OTHER)),
+            *note_few_draws(results, results.cells, (OTHER,)),
+            count_failures(results.cells.values(), (OURS, OTHER)),
         ),
     )
 
 
-def _row(results: Results, task: str, reader: str, ours: str) -> Record:
-    budgets = results.budgets(task, reader)
-    intervals = {n: paired_intervals(results, (task, reader, n), ours).get(OTHER) for n in budgets}
-    finite = {n: interval for n, interval in intervals.items() if interval is not None}
-    most = max(finite, default=max(budgets))
-    size = results.tasks[task, reader].scale.size
-    delta = -finite[most].mean if finite else np.nan
-    predicted = scores.crossover(size * (size + 1), STRUCTURED, delta) if finite else np.nan
-    sure = {
-        n: finite[n] for n in finite if enough_draws(results.cells[task, reader, n], OTHER, ours)
-    }
-    observed = min((n for n in sure if sure[n].upper < 0), default=np.inf) if sure else np.nan
+def _row(results: Results, task: str, reader: str) -> Record:
+    cells = {n: (task, reader, n) for n in results.budgets(task, reader)}
+    every = {n: paired_intervals(results, key).get(OTHER) for n, key in cells.items()}
+    intervals = {n: interval for n, interval in every.items() if interval is not None}
+    most, size = max(intervals, default=max(cells)), results.tasks[task, reader].scale.size
+    delta = predicted = crosses = observed = np.nan
+    if intervals:
+        delta = -intervals[most].mean
+        predicted = scores.crossover(size * (size + 1), STRUCTURED, delta)
+        means = [interval.mean for interval in intervals.values()]
+        crosses = label_equivalents([*intervals], means, 0.0)
+    sure = [n for n in intervals if enough_draws(results.cells[cells[n]], OTHER)]
+    if sure:
+        observed = min((n for n in sure if intervals[n].upper < 0), default=np.inf)
     both = np.isfinite([predicted, observed]).all()
     return {
         "task": task,
@@ -77,11 +69,9 @@ def _row(results: Results, task: str, reader: str, ours: str) -> Record:
         "options": size,
         "most": most,
         "delta": delta,
-        "standard_error": mean_difference(results.cells[task, reader, most], OTHER, ours).error,
+        "standard_error": mean_difference(results.cells[cells[most]], OTHER, OURS).error,
         "predicted": predicted,
-        "crosses": label_equivalents([*finite], [each.mean for each in finite.values()], 0.0)
-        if finite
-        else np.nan,
+        "crosses": crosses,
         "observed": observed,
         "ratio": observed / predicted if both else None,
     }

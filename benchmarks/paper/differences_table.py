@@ -1,4 +1,4 @@
-"""Fig. 1: how much more log loss every method has than ours, against the number of labels."""
+"""Log losses minus ours by number of labels: of every method (Fig. 1), and of ours by its mode."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,9 +16,7 @@ from comparison import (
 from panels import Panel, draw_panels, split_panels
 from product import Product, Record, bold, number, spread, tabulate
 from ranking import rivals
-from styles import OURS, label
-
-from cordial_ppl.plots.figure import Figure
+from styles import MODE, OURS, label
 
 BANDS = 3
 """Rivals whose intervals are drawn."""
@@ -30,76 +28,88 @@ WIDEST, NARROWEST = 6.0, 0.2
 """A panel's range ends at so many times the median difference, but at no fewer nats than these."""
 
 
-def loss_differences(results: Results, *, ours: str = OURS) -> Product:
-    """Return each method's log loss minus ours by number of labels, with paired 95 % intervals.
-
-    Args:
-        results: the sweep.
-        ours: the method that is subtracted.
-
-    Returns:
-        The product `differences`.
-
-    Raises:
-        InputError: the sweep lacks ours or other methods.
-    """
-    need_methods(results, ours)
-    others, strongest = rivals(results, ours), strongest_rivals(results, ours)
-    table = tabulate(
-        difference_record(results, key, method, ours)
-        for key in results.cells
-        for method in results.methods
-        if method != ours
-    )
+def loss_differences(results: Results) -> Product:
+    """Return the product `differences`: each method's log loss minus ours."""
+    need_methods(results, OURS)
+    table = subtract_ours(results, [method for method in results.methods if method != OURS])
+    others = rivals(results, OURS)
     drawn = table.filter(pl.col("method").is_in(others))
-    panels = difference_panels(results, drawn, strongest)
-    return Product(
+    panels = difference_panels(results, drawn, strongest_rivals(results, others))
+    return describe_differences(
+        results,
+        table,
+        panels,
         name="differences",
         title="Log loss minus ours",
-        caption=f"Log loss of each method minus that of {label(ours)} (nats; above zero: "
-        f"{label(ours)} is better) by number of labels, ± standard errors over label subsets; "
-        "bold: a paired 95 % bootstrap interval over report texts and subsets excludes zero; the "
-        "figure leaves out other forms of ours, and flat weights, and its bands are the intervals "
-        "of the strongest methods; " + describe_range(panels),
-        table=table,
-        shown=show_differences(table),
-        notes=(
-            *note_few_draws(results, results.cells, results.methods, ours),
-            count_failures(results.cells.values(), results.methods),
-        ),
-        draw=lambda: draw_differences(results, panels, ours),
+        others="each method",
+        figure="; the figure leaves out other forms of ours, and flat weights, and its bands are "
+        f"the intervals of the strongest methods; {describe_range(panels)}",
     )
 
 
-def strongest_rivals(results: Results, ours: str) -> tuple[str, ...]:
-    """Return the rivals with the lowest log loss over cells, first those that have it in all."""
-    means: dict[str, list[float]] = {method: [] for method in rivals(results, ours)}
-    for key in results.cells:
-        for method, interval in paired_intervals(results, key, ours).items():
-            means.get(method, []).append(interval.mean)
-    ranked = sorted(filter(means.get, means), key=lambda m: (-len(means[m]), np.mean(means[m])))
-    return tuple(ranked[:BANDS])
+def averaging_gain(results: Results) -> Product:
+    """Return the product `averaging`: the log loss of ours by its mode minus that of ours."""
+    need_methods(results, OURS, MODE)
+    table = subtract_ours(results, [MODE])
+    panels = difference_panels(results, table, [MODE])
+    title = "What averaging over the posterior is worth"
+    return describe_differences(results, table, panels, "averaging", title, label(MODE))
 
 
-def show_differences(table: pl.DataFrame) -> pl.DataFrame:
-    """Lay differences out by number of labels, resolved ones in bold."""
+def subtract_ours(results: Results, methods: Sequence[str]) -> pl.DataFrame:
+    """Subtract our log loss from that of some methods in every cell, with paired intervals."""
+    pairs = ((key, method) for key in results.cells for method in methods)
+    return tabulate(difference_record(results, *pair) for pair in pairs)
+
+
+def describe_differences(
+    results: Results,
+    table: pl.DataFrame,
+    panels: Sequence[Panel],
+    name: str,
+    title: str,
+    others: str,
+    figure: str = ".",
+) -> Product:
+    """Make a product of what others lose more than ours; its caption ends in words on a figure."""
+    compared = [method for method in results.methods if method in {OURS, *table["method"]}]
 
     def shown(record: Record) -> str:
         text = number(record["difference"], "+.3f", record["standard_error"])
         return bold(text, record["resolved"])
 
-    return spread(table, ("task", "reader", "method"), ("n",), shown)
+    return Product(
+        name=name,
+        title=title,
+        caption=f"Log loss of {others} minus that of {label(OURS)} (nats; above zero: "
+        f"{label(OURS)} is better) by number of labels, ± standard errors over label subsets; "
+        "bold: a paired 95 % bootstrap interval over report texts and subsets excludes zero"
+        + figure,
+        table=table,
+        shown=spread(table, ("task", "reader", "method"), ("n",), shown),
+        notes=(
+            *note_few_draws(results, results.cells, compared),
+            count_failures(results.cells.values(), compared),
+        ),
+        draw=lambda: draw_panels(
+            results, panels, "log loss\nminus ours (nats)", zero=f"{label(OURS)} (ours)"
+        ),
+    )
+
+
+def strongest_rivals(results: Results, others: Sequence[str]) -> list[str]:
+    """Return the rivals with the lowest log loss over cells, first those that have it in all."""
+    means: dict[str, list[float]] = {method: [] for method in others}
+    for key in results.cells:
+        for method, interval in paired_intervals(results, key).items():
+            means.get(method, []).append(interval.mean)
+    ranked = sorted(filter(means.get, means), key=lambda m: (-len(means[m]), np.mean(means[m])))
+    return ranked[:BANDS]
 
 
 def difference_panels(results: Results, table: pl.DataFrame, banded: Sequence[str]) -> list[Panel]:
-    """Return what a figure of differences shows; some have bands, and set the vertical range.
-
-    Args:
-        results: the sweep.
-        table: its differences.
-        banded: the methods that get bands.
-    """
-    ends = pl.when(pl.col("method").is_in(list(banded))).then(pl.col("lower", "upper"))
+    """Split differences into panels; some methods have bands, and set the vertical range."""
+    ends = pl.when(pl.col("method").is_in(banded)).then(pl.col("lower", "upper"))
     drawn = table.drop_nulls("difference").with_columns(ends, value="difference")
     return split_panels(results, drawn, _limits)
 
@@ -118,11 +128,6 @@ def describe_range(panels: Sequence[Panel]) -> str:
     return "the figure cuts what is far above most differences" + (
         f", which leaves nothing in sight of {named}." if named else "."
     )
-
-
-def draw_differences(results: Results, panels: Sequence[Panel], ours: str) -> Figure:
-    """Draw differences from ours by number of labels."""
-    return draw_panels(results, panels, "log loss\nminus ours (nats)", zero=f"{label(ours)} (ours)")
 
 
 def _limits(table: pl.DataFrame) -> tuple[float, float]:

@@ -9,27 +9,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from comparison import jackknife_error
 from equivalents import label_equivalents
-from jackknife import jackknife_error
 from jaxtyping import Float, Int
-from likeliest import fit_channels
-from populations import KnownGap, known_gap
+from populations import STARTS, KnownGap, affine_channel, fit_affine, known_gap
 from scipy.special import softmax
 
 from cordial_ppl import scores
 from cordial_ppl.runtime.arrays import FLOOR
+from cordial_ppl.stack.calibrators.full import STRENGTHS, shrink_channel
 from cordial_ppl.stack.calibrators.samples import FOLDS
 
 TEXTS = 500
 """Readings of a population: labels are drawn of the same ones again and again."""
 
 MULTIPLES = 2.0 ** np.arange(-4, 3)
-"""Numbers of labels around a crossover, in crossovers."""
+"""Numbers of labels around a crossover, in crossovers: from a sixteenth to four."""
 
 LEAST = 8
 
 PARAMETERS = 4
 """Offset, log gain, log concentration and log odds of strength: the affine channel's."""
+
+UNSHRUNK = 1e-6
+"""Pseudo-counts a row that change no estimate but keep every probability positive."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class ExcessLosses:
         delta: What the nearest affine channel loses to the truth (nats).
         options: Number of options K.
         budgets: Numbers of labels n.
-        affine: Expected log loss [budgets, S] of each fit over the nearest affine channel's (nats).
+        affine: Expected log loss of each fit over the nearest affine channel's (nats).
         full: That of the unshrunk full channels over the truth's (nats).
         shrunk: That of the shrunk full channels over the truth's (nats).
     """
@@ -57,12 +60,12 @@ class ExcessLosses:
         """Labels `n* = (K (K - 1) - 4) / (2 delta)` from which a full channel should lead."""
         return scores.crossover(self.options * (self.options - 1), PARAMETERS, self.delta)
 
-    def dimensions(self, fit: str) -> Float[np.ndarray, " budgets"]:
-        """Return the effective number of parameters, `d = 2 n mean(excess)`, at each budget.
+    def over_truth(self, fit: str) -> Float[np.ndarray, " budgets"]:
+        """Return what a fit loses to the truth: by estimation, and the affine one by its family."""
+        return (self.delta if fit == "affine" else 0.0) + getattr(self, fit).mean(axis=1)
 
-        Args:
-            fit: "affine", "full" or "shrunk".
-        """
+    def dimensions(self, fit: str) -> Float[np.ndarray, " budgets"]:
+        """Return a fit's effective number of parameters, `d = 2 n mean(excess)`, at each budget."""
         return 2 * self.budgets * getattr(self, fit).mean(axis=1)
 
     def dimension_errors(self, fit: str) -> Float[np.ndarray, " budgets"]:
@@ -74,14 +77,8 @@ class ExcessLosses:
         """Return the labels from which on a full channel loses no more than the affine one.
 
         After the last budget at which it loses more: there `label_equivalents` of the log ratio of
-        the mean losses, which is nearly straight in `log n`.
-
-        Args:
-            fit: "full" or "shrunk".
-
-        Returns:
-            A number of labels; the least budget where it leads throughout, infinite where it
-            trails at the largest.
+        the mean losses, which is nearly straight in `log n`.  It is the least budget where the full
+        channel leads throughout, infinite where it trails at the largest.
         """
         ratio = getattr(self, fit).mean(axis=1) / (self.delta + self.affine.mean(axis=1))
         last = max(np.flatnonzero(ratio > 1), default=0)
@@ -97,18 +94,8 @@ class ExcessLosses:
         return jackknife_error(overtaking, self.affine.shape[1])
 
 
-def around_crossover(delta: float, options: int, draws: int, seed: int = 0) -> ExcessLosses:
-    """Make a population of this gap and fit the channels with labels around the crossover.
-
-    Args:
-        delta: What the nearest affine channel loses to the truth (nats).
-        options: Number of options K.
-        draws: Number S of draws.
-        seed: Seed of the population and of the draws.
-
-    Returns:
-        The excess log losses (nats) from a sixteenth of the expected crossover to four of them.
-    """
+def around_crossover(options: int, delta: float, draws: int, seed: int = 0) -> ExcessLosses:
+    """Make a population of this gap, and fit channels to labels around the crossover."""
     gap = known_gap(delta, seed, n=TEXTS, options=options)
     expected = scores.crossover(options * (options - 1), PARAMETERS, gap.delta)
     budgets = sorted({max(LEAST, round(expected * multiple)) for multiple in MULTIPLES})
@@ -116,20 +103,11 @@ def around_crossover(delta: float, options: int, draws: int, seed: int = 0) -> E
 
 
 def excess_losses(gap: KnownGap, budgets: Sequence[int], draws: int, seed: int = 0) -> ExcessLosses:
-    """Fit the three channels to S draws of n labels each, and return what they lose by it.
+    """Fit the three channels to draws of labels, and return what they lose by it.
 
     A draw takes readings of the population with replacement, and a label of each from the truth;
     fewer labels are the first of more. The losses are expectations over the population, with
     probabilities floored at 0.0001.
-
-    Args:
-        gap: The population, from `known_gap`.
-        budgets: Numbers of labels n, rising.
-        draws: Number S of draws.
-        seed: Seed of NumPy's generator.
-
-    Returns:
-        The excess log losses (nats) of each fit.
     """
     rng = np.random.default_rng(seed)
     texts, size = gap.truth.shape
@@ -148,3 +126,39 @@ def excess_losses(gap: KnownGap, budgets: Sequence[int], draws: int, seed: int =
 
     affine, full, shrunk = np.array([measure(n) for n in budgets]).swapaxes(0, 1)
     return ExcessLosses(gap.delta, size, np.array(budgets), affine - gap.delta, full, shrunk)
+
+
+def fit_channels(
+    reading: Float[np.ndarray, "n K"], folds: Float[np.ndarray, "S folds n K"]
+) -> tuple[Float[np.ndarray, "S K K"], ...]:
+    """Fit the affine channel and the full one, the latter without shrinkage and with it.
+
+    All are by maximum likelihood, of S draws of labels; the shrunk one is drawn to the affine one
+    with the strength of least log loss on folds that a fit has not seen, probabilities floored at
+    0.0001, ties to the stronger. Every fold has its own affine fit.
+
+    Args:
+        reading: probabilities q that go into the channel.
+        folds: how often each reading got each label, in each fold of each draw.
+    """
+    draws, parts, texts, size = folds.shape
+    whole = folds.sum(axis=1)
+    rest = whole[:, None] - folds
+    phi = fit_affine(reading, whole, np.tile(STARTS, (draws, 1, 1)))
+    # Three quarters of the labels: the search begins where that of all has ended.
+    near = np.repeat(phi, parts, axis=0)[:, None]
+    fold_phi = fit_affine(reading, rest.reshape(-1, texts, size), near)
+    centres, _ = affine_channel(phi, size)
+    fold_centres, _ = affine_channel(fold_phi.reshape(draws, parts, 1, 4), size)
+    # From the strongest down, the first of several strengths that are as good is taken.
+    strengths = np.array(STRENGTHS[::-1])
+
+    def strongest(draw: int) -> float:
+        """The best strength, by the labels of the folds."""
+        fitted = shrink_channel(reading, rest[draw, :, None], fold_centres[draw], strengths)
+        logs = np.log(np.maximum(reading @ fitted, FLOOR))
+        return strengths[(folds[draw, :, None] * logs).sum(axis=(0, 2, 3)).argmax()]
+
+    chosen = np.array([[UNSHRUNK] * draws, [strongest(draw) for draw in range(draws)]])
+    full, shrunk = shrink_channel(reading, whole, centres, chosen)
+    return centres, full, shrunk

@@ -1,20 +1,17 @@
 """What the paper finds, each with a criterion that is computed from products."""
 
 from collections.abc import Callable, Iterable, Sized
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from stated import TASKS, Ours, Products, write
 
 
 class Finding(NamedTuple):
-    """A finding: whether it is reproduced, None where it could not be tested, and by what.
+    """A finding of a section: what the paper says, and when it counts as reproduced.
 
     Attributes:
-        place: section of the paper.
-        text: what the paper finds.
-        criterion: when it counts as reproduced.
-        held: whether that is so.
+        held: whether that is so; None where it could not be tested.
         ours: the numbers that say so.
     """
 
@@ -41,14 +38,16 @@ def list_findings(products: Products) -> list[Finding]:
 
 
 def _best(products: Products) -> tuple[bool, str]:
-    (count,) = products.take("readers", "best", {"reader": "main", "task": "all"}).values()
-    (tried,) = products.take("readers", "settings", {"reader": "main", "task": "all"}).values()
+    where = {"reader": "main", "task": "all"}
+    ((count,), (tried,)) = (
+        products.take("readers", value, where).values() for value in ("best", "settings")
+    )
     return count.value == tried.value, f"{count.value:.0f} of {tried.value:.0f}"
 
 
 def _labels(products: Products) -> tuple[bool, str]:
     stack, dirichlet = (
-        _of_tasks(products.take("equivalents", "labels", {"method": method}))
+        _each(products, "equivalents", "labels", method=method)
         for method in ("logit-stack", "dirichlet")
     )
     both = zip(stack, dirichlet, strict=True)
@@ -57,30 +56,29 @@ def _labels(products: Products) -> tuple[bool, str]:
 
 
 def _gains(products: Products) -> tuple[bool, str]:
-    where = {"method": "logit-stack", "n": [20, 50, 100]}
-    gains = products.take("differences", "difference", where, by=("task", "n"))
-    sure = {k: each.value for k, each in _sure(products, where).items()}
-    needed = {f"{task}, {n}" for task in TASKS for n in (20, 50, 100)} - {
-        "software, 50",
-        "software, 100",
-    }
-    missing = [key for key in sorted(needed) if not sure[key] or gains[key].value <= 0]
-    return not missing, f"{len(needed) - len(missing)} of {len(needed)} resolved" + _but(missing)
+    where, by = {"method": "logit-stack", "n": [20, 50, 100]}, ("task", "n")
+    gains, sure = (
+        products.take("differences", value, where, by=by) for value in ("difference", "resolved")
+    )
+    but = "software, 50", "software, 100"
+    needed = [key for task in TASKS for n in where["n"] if (key := f"{task}, {n}") not in but]
+    return _resolve({key: gains[key] for key in sorted(needed)}, sure)
 
 
 def _structure(products: Products) -> tuple[bool, str]:
-    where = {"method": ["full-stack", "scalar-stack"], "n": 20}
-    ours = products.take("differences", "difference", where, by=("task", "method"))
-    sure = _sure(products, where, ("task", "method"))
-    losses = products.take("table", "log_loss", {"n": 20}, by=("task", "method"))
+    where, by = {"method": ["full-stack", "scalar-stack"], "n": 20}, ("task", "method")
+    ours, sure = (
+        products.take("differences", value, where, by=by) for value in ("difference", "resolved")
+    )
+    losses = products.take("table", "log_loss", {"n": 20}, by=by)
     changes = [
         losses[key].value - losses[f"{key.split(',')[0]}, logit-stack"].value for key in ours
     ]
-    missing = [key for key in ours if not sure[key].value or ours[key].value <= 0]
     _need(ours, 8)
-    return not missing, (
+    held, shown = _resolve(ours, sure)
+    return held, (
         f"changes the logit stack by {min(changes):+.3f} to {max(changes):+.3f}; trails ours by "
-        f"{_range(ours.values())}, {8 - len(missing)} of 8 resolved" + _but(missing)
+        f"{_range(ours.values())}, {shown}"
     )
 
 
@@ -94,13 +92,9 @@ def _averaging(products: Products) -> tuple[bool, str]:
 
 
 def _rps(products: Products) -> tuple[bool, str]:
+    where = {"method": "paper - logit-stack", "n": 20}
     rps, accuracy = (
-        _of_tasks(
-            products.take(
-                "scores", "value", {"method": "paper - logit-stack", "metric": metric, "n": 20}
-            )
-        )
-        for metric in ("rps", "accuracy")
+        _each(products, "scores", "value", metric=metric, **where) for metric in ("rps", "accuracy")
     )
     held = all(each.value < 0 for each in rps) and all(abs(a.value) <= 0.02 for a in accuracy)
     return held, f"RPS {_range(rps)}, accuracy {_range(accuracy)}"
@@ -108,40 +102,39 @@ def _rps(products: Products) -> tuple[bool, str]:
 
 def _closest(products: Products) -> tuple[bool, str]:
     kl = {
-        method: _of_tasks(products.take("reliability", "class_weighted_kl", {"method": method}))
+        method: _each(products, "reliability", "class_weighted_kl", method=method)
         for method in ("paper", "logit-stack", "dirichlet", "raw")
     }
     best = [min(kl, key=lambda m: kl[m][i].value) == "paper" for i in range(len(TASKS))]
-    shown = ", ".join(f"{method} {_range(each)}" for method, each in kl.items())
-    return all(best), f"closest on {sum(best)} of {len(best)}: {shown}"
+    return all(best), f"closest on {sum(best)} of {len(best)}: {_ranges(kl)}"
 
 
 def _shifts(products: Products) -> tuple[bool, str]:
     shift, inward = (
-        products.take("tasks", value, {"reader": "main"}) for value in ("shift", "inward")
+        _each(products, "tasks", value, reader="main") for value in ("shift", "inward")
     )
-    amazon = [shift[task].value for task in TASKS[:3]]
-    held = min(amazon) > 0 and inward["mosei"].value > 0
-    return held, f"up by {min(amazon):.2f} to {max(amazon):.2f} classes on the three tasks of " + (
-        f"five options, inward by {inward['mosei'].value:.2f} on mosei"
+    amazon, mosei = [each.value for each in shift[:3]], inward[3].value
+    return min(amazon) > 0 and mosei > 0, (
+        f"up by {min(amazon):.2f} to {max(amazon):.2f} classes on the three tasks of five options, "
+        f"inward by {mosei:.2f} on mosei"
     )
 
 
 def _order(products: Products) -> tuple[bool, str]:
-    ordered = _of_tasks(products.take("tasks", "ordered", {"reader": "main"}))
+    ordered = _each(products, "tasks", "ordered", reader="main")
     shares = {
-        method: _of_tasks(products.take("reversals", "reversed", {"method": method, "n": 20}))
+        method: _each(products, "reversals", "reversed", method=method, n=20)
         for method in ("paper", "vector", "dirichlet")
     }
     ours = max(each.value for each in shares["paper"])
     others = min(each.value for method in ("vector", "dirichlet") for each in shares[method])
     held = all(each.value for each in ordered) and ours <= 0.1 and others >= 0.45
-    shown = ", ".join(f"{method} {_range(each)}" for method, each in shares.items())
-    return held, f"labels ordered on {sum(o.value for o in ordered):.0f} of 4 tasks; {shown}"
+    count = sum(each.value for each in ordered)
+    return held, f"labels ordered on {count:.0f} of 4 tasks; {_ranges(shares)}"
 
 
 def _overtakes(products: Products) -> tuple[bool, str]:
-    observed = _of_tasks(products.take("crossover", "observed"))
+    observed = _each(products, "crossover", "observed")
     return all(np.isfinite(each.value) for each in observed), (
         "from " + ", ".join(write(each.value) for each in observed) + " labels"
     )
@@ -149,7 +142,7 @@ def _overtakes(products: Products) -> tuple[bool, str]:
 
 def _crossover(products: Products) -> tuple[bool, str]:
     predicted, observed = (
-        np.array([each.value for each in _of_tasks(products.take("crossover", value))])
+        np.array([each.value for each in _each(products, "crossover", value)])
         for value in ("predicted", "observed")
     )
     ratio = observed / predicted
@@ -195,12 +188,9 @@ def _reader_gains(products: Products) -> tuple[bool, str]:
     gains, sure = (
         products.take("readers", value, None, but, by=by) for value in ("gain", "resolved")
     )
-    missing = [key for key in gains if not sure[key].value or gains[key].value <= 0]
     _need(gains, 12)
-    return not missing, (
-        f"{_range(gains.values())}, {len(gains) - len(missing)} of {len(gains)} resolved"
-        + _but(missing)
-    )
+    held, shown = _resolve(gains, sure)
+    return held, f"{_range(gains.values())}, {shown}"
 
 
 def _prior(products: Products) -> tuple[bool, str]:
@@ -209,11 +199,9 @@ def _prior(products: Products) -> tuple[bool, str]:
         products.take("learned-prior", value, None, but, by=("n",), within=within)
         for value, within in (("difference", "mean"), ("gains", "sum"), ("loses", "sum"))
     )
-    held = all(each.value > 0 for each in mean.values()) and not sum(
-        each.value for each in loses.values()
-    )
     _need(mean, 5)
-    return held, "; ".join(
+    held = all(each.value > 0 for each in mean.values())
+    return held and not any(each.value for each in loses.values()), "; ".join(
         f"{n}: {write(*mean[n])}, {gains[n].value:.0f} gain, {loses[n].value:.0f} lose"
         for n in mean
     )
@@ -231,20 +219,20 @@ def _fusion(products: Products) -> tuple[bool, str]:
 
 
 def _users(products: Products) -> tuple[bool, str]:
-    late = {"effect": SHIFT, "texts": "late"}
-    gains, low = (products.take("users", value, late) for value in ("gain", "lower"))
-    held = [low[task].value > 0 for task in TASKS]
-    return all(held), f"{_range(_of_tasks(gains))}, {sum(held)} of 4 resolved"
+    gains, low = (
+        _each(products, "users", value, effect=SHIFT, texts="late") for value in ("gain", "lower")
+    )
+    held = [each.value > 0 for each in low]
+    return all(held), f"{_range(gains)}, {sum(held)} of 4 resolved"
 
 
 def _other_effects(products: Products) -> tuple[bool, str]:
     shown, held = [], True
     for other in ("reliability", "temperature", "intercept"):
         where = {"effect": f"{SHIFT} - {other}, mode", "texts": "all"}
-        ends = {value: products.take("users", value, where) for value in ("gain", "lower", "upper")}
-        tasks = TASKS[:3] if other == "intercept" else TASKS
-        held &= all(ends["lower"][task].value > 0 for task in tasks)
-        shown.append(f"{other} {_range(_of_tasks(ends['gain']))}")
+        gains, low = (_each(products, "users", value, **where) for value in ("gain", "lower"))
+        held &= all(each.value > 0 for each in low[: 3 if other == "intercept" else 4])
+        shown.append(f"{other} {_range(gains)}")
     return held, "by " + ", ".join(shown)
 
 
@@ -253,8 +241,7 @@ SHIFT = "shift, the paper's"
 
 def _batch(products: Products) -> tuple[bool, str]:
     raw, batch = (
-        _of_tasks(products.take("table", "log_loss", {"method": method, "n": 20}))
-        for method in ("raw", "batch")
+        _each(products, "table", "log_loss", method=method, n=20) for method in ("raw", "batch")
     )
     changes = [b.value - r.value for r, b in zip(raw, batch, strict=True)]
     return min(changes) >= 0, f"changes it by {min(changes):+.3f} to {max(changes):+.3f}"
@@ -375,13 +362,21 @@ def _need(values: Sized, count: int) -> None:
         raise LookupError
 
 
-def _of_tasks(values: dict[str, Ours]) -> list[Ours]:
-    """Return what belongs to the four tasks, all of which must be there."""
+def _each(products: Products, name: str, value: str, **where: Any) -> list[Ours]:
+    """Return what a product has for the four tasks, all of which must be there."""
+    values = products.take(name, value, where)
     return [values[task] for task in TASKS]
 
 
-def _sure(products: Products, where: dict, by: Iterable[str] = ("task", "n")) -> dict[str, Ours]:
-    return products.take("differences", "resolved", where, by=tuple(by))
+def _resolve(gains: dict[str, Ours], sure: dict[str, Ours]) -> tuple[bool, str]:
+    """Return whether all gains are positive and resolved, and which are not."""
+    missing = [key for key, gain in gains.items() if not sure[key].value or gain.value <= 0]
+    named = f" (not {'; '.join(missing)})" if missing else ""
+    return not missing, f"{len(gains) - len(missing)} of {len(gains)} resolved{named}"
+
+
+def _ranges(values: dict[str, list[Ours]]) -> str:
+    return ", ".join(f"{name} {_range(each)}" for name, each in values.items())
 
 
 def _range(values: Iterable[Ours]) -> str:
@@ -390,7 +385,3 @@ def _range(values: Iterable[Ours]) -> str:
         raise LookupError
     least, most = min(numbers), max(numbers)
     return write(least) if least == most else f"{write(least)} to {write(most)}"
-
-
-def _but(missing: list[str]) -> str:
-    return f" (not {'; '.join(missing)})" if missing else ""

@@ -5,28 +5,14 @@ from product import Product, Record, number, spread, tabulate
 from styles import OURS, label
 
 METRICS = ("rps", "accuracy", "qwk", "mae")
+PAIR = OURS, "logit-stack"
+DIFFERENCE = " - ".join(PAIR)
+"""The difference of the two, in the table of numbers."""
 
-REFERENCE = "logit-stack"
-MINUS = " - "
-"""Between the two methods of a difference, in the table of numbers."""
 
-
-def further_scores(results: Results, *, ours: str = OURS) -> Product:
-    """Return four further scores of each method, and ours minus the logit stack's.
-
-    Args:
-        results: the sweep.
-        ours: our method.
-
-    Returns:
-        The product `scores`.
-
-    Raises:
-        InputError: the sweep lacks ours or the logit stack.
-    """
-    need_methods(results, ours, REFERENCE)
-    both = (ours, REFERENCE)
-    difference, named = MINUS.join(both), f"{label(ours)} minus {label(REFERENCE)}"
+def further_scores(results: Results) -> Product:
+    """Return the product `scores`: those of each method, and ours minus the logit stack's."""
+    need_methods(results, *PAIR)
     table = tabulate(
         {"task": task, "reader": reader, "n": n, "metric": metric, "method": method}
         | {"value": score.mean, "standard_error": score.error, "draws": score.draws}
@@ -34,24 +20,23 @@ def further_scores(results: Results, *, ours: str = OURS) -> Product:
         for metric in METRICS
         for method, score in [
             *mean_scores(cell, results.methods, metric).items(),
-            (difference, mean_difference(cell, *both, metric)),
+            (DIFFERENCE, mean_difference(cell, *PAIR, metric)),
         ]
     )
-
-    def shown(record: Record) -> str:
-        form = "+.3f" if record["method"] == difference else ".3f"
-        return number(record["value"], form, record["standard_error"])
-
+    names = {DIFFERENCE: " minus ".join(map(label, PAIR))}
     return Product(
         name="scores",
         title="Further scores",
         caption="Mean ranked probability score (rps; lower is better), accuracy, quadratic "
         "weighted kappa (qwk; higher is better) and absolute error in classes (mae; lower is "
         "better) by number of labels, over the draws of labels, ± standard errors over these "
-        f"draws, and those of {label(ours)} minus those of the logit stack, draw by draw.",
+        f"draws, and those of {label(OURS)} minus those of the logit stack, draw by draw.",
         table=table,
-        shown=spread(
-            table, ("task", "reader", "metric", "method"), ("n",), shown, {difference: named}
-        ),
+        shown=spread(table, ("task", "reader", "metric", "method"), ("n",), _shown, names),
         notes=(count_failures(results.cells.values(), results.methods),),
     )
+
+
+def _shown(record: Record) -> str:
+    form = "+.3f" if record["method"] == DIFFERENCE else ".3f"
+    return number(record["value"], form, record["standard_error"])

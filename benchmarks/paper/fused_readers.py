@@ -23,23 +23,13 @@ def fusion_gains(
     budgets: Sequence[int] = BUDGETS,
     draws: int = 20,
 ) -> Product:
-    """Return the log loss of other methods, and the gain of the fusion over each, by labels.
-
-    Args:
-        ledger: what is finished.
-        tasks: tasks of the embedded benchmark.
-        budgets: numbers of labels.
-        draws: draws of labels.
-
-    Returns:
-        The product `fusion`.
-    """
+    """Return the product `fusion`: losses of other methods, and the fusion's gain over each."""
 
     def fit(task: str, n: int, draw: int) -> dict[str, np.ndarray]:
         joined = n in CONCATENATED and draw in FEW
         return compare(load(EMBEDDED, task, draw), draw, n, paper=True, joined=joined)
 
-    def gains(task: str, n: int) -> list[dict]:
+    def gains(task: str, n: int, draws: int) -> list[dict]:
         losses: dict[str, dict] = {}
         for draw in range(draws):
             made = ledger.arrays(f"fusion-{task}-{n}-{draw}", partial(fit, task, n, draw))
@@ -47,8 +37,8 @@ def fusion_gains(
                 losses.setdefault(name, {})[draw] = loss
         return measure_gains({(task, n): losses})
 
-    cells = sorted((task, n) for task in tasks for n in budgets)
-    rows = [r for c in cells for r in ledger.rows("fusion", (*c, draws), partial(gains, *c))]
+    cells = sorted((task, n, draws) for task in tasks for n in budgets)
+    rows = [row for cell in cells for row in ledger.rows("fusion", cell, gains)]
     ends = "gain", "lower", "upper"
     table = tabulate(row | dict(zip(ends, row["gain"], strict=True)) for row in rows).drop("gains")
     return Product(

@@ -4,11 +4,8 @@ Embedded readings have no model that could be shown examples.  A stand-in takes 
 learns from the demonstrations which options are usual and not how sure to be.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
-from comparison import Key, Results, mean_of, need_methods, succeeded
-from jackknife import jackknife_error
+from comparison import Key, Results, jackknife_error, mean_of, need_methods, succeeded
 from jaxtyping import Float, Int
 from product import Product, Record, number, spread, tabulate
 from scipy.special import softmax
@@ -22,28 +19,17 @@ BUDGETS = (20, 50, 100)
 STAND_IN = "stand-in for demonstrations"
 
 
-def in_context(results: Results, *, ours: str = OURS) -> Product:
-    """Return the accuracy and the log loss of demonstrations against those of ours.
-
-    Args:
-        results: the sweep.
-        ours: our method.
-
-    Returns:
-        The product `in-context`.
-
-    Raises:
-        InputError: the sweep lacks ours, or has none of `BUDGETS`.
-    """
-    need_methods(results, ours)
+def in_context(results: Results) -> Product:
+    """Return the product `in-context`: accuracy and log loss of demonstrations against ours."""
+    need_methods(results, OURS)
     keys = [key for key in results.cells if key[2] in BUDGETS]
     if not keys:
         raise InputError(f"this needs fits to {', '.join(map(str, BUDGETS))} labels.")
-    table = tabulate(row for key in keys for row in _rows(results, key, ours))
+    table = tabulate(_row(results, key) for key in keys)
     return Product(
         name="in-context",
         title="Labels as demonstrations",
-        caption=f"Accuracy with the labels as demonstrations minus that of {label(ours)} with the "
+        caption=f"Accuracy with the labels as demonstrations minus that of {label(OURS)} with the "
         "same labels, and its log loss as a multiple of that of ours, ± standard errors over the "
         "draws of labels.",
         table=table,
@@ -69,9 +55,9 @@ def show_labels(
     return softmax(logits + np.log(usual / stated), axis=1)
 
 
-def _rows(results: Results, key: Key, ours: str) -> Iterator[Record]:
+def _row(results: Results, key: Key) -> Record:
     (name, reader, n), cell = key, results.cells[key]
-    task, fine = results.tasks[name, reader], succeeded(cell, ours)
+    task, fine = results.tasks[name, reader], succeeded(cell, OURS)
     probs = [
         show_labels(task.report.logits, task.pool.logits[rows], task.pool.labels[rows])
         for rows in draw_subsets(task, n, len(fine))[fine]
@@ -80,13 +66,13 @@ def _rows(results: Results, key: Key, ours: str) -> Iterator[Record]:
         np.array([score(own, task.report.labels) for own in probs])
         for score in (scores.accuracy, scores.log_loss)
     )
-    own = [cell[ours].scores[name][fine] for name in ("accuracy", "log_loss")]
+    own = [cell[OURS].scores[score][fine] for score in ("accuracy", "log_loss")]
     more, draws = mean_of(accuracy - own[0]), int(fine.sum())
 
     def ratio(kept: np.ndarray) -> float:
         return float(loss[kept].mean() / own[1][kept].mean()) if kept.any() else np.nan
 
-    yield {
+    return {
         "task": name,
         "reader": reader,
         "n": n,

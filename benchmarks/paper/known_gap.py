@@ -1,12 +1,11 @@
 """When a full channel overtakes the affine one, on made-up labels at a known distance from it."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 from excess import PARAMETERS, ExcessLosses, around_crossover
-from jaxtyping import Float
 from ledger import Ledger
 from product import Product, Record, number, tabulate
 from styles import Style
@@ -15,7 +14,9 @@ from cordial_ppl.plots.figure import INK, PAGE, Figure, looking, new_figure
 
 SIZES = (3, 5, 7)
 DELTAS = (0.001, 0.01, 0.09)
-DRAWS = 30
+SEED = 0
+"""Of the populations and of the samples of labels."""
+
 FITS = {
     "affine": Style("affine", "#000000", "-", "o"),
     "full": Style("full", "#D55E00", "-", "v"),
@@ -24,43 +25,22 @@ FITS = {
 """What the three channels are called, and how they are drawn."""
 
 
-def gap_table(
-    ledger: Ledger,
-    sizes: Sequence[int] = SIZES,
-    deltas: Sequence[float] = DELTAS,
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> Product:
-    """Return what estimating a channel costs, and where the full one overtakes.
+def gap_table(ledger: Ledger, sizes: Sequence[int] = SIZES, draws: int = 30) -> Product:
+    """Return the product `known-gap`: what estimating costs, and where the full channel overtakes.
 
     Labels come from a channel that the affine family misses by a known delta; the fits take some
     minutes.
-
-    Args:
-        ledger: what is finished.
-        sizes: numbers of options, three or more.
-        deltas: gaps (nats).
-        draws: samples of labels for each gap and number of labels.
-        seed: seed of the populations and of the samples.
-
-    Returns:
-        The product `known-gap`.
-
-    Raises:
-        InputError: a gap is out of reach with this seed.
     """
 
-    def measure(size: int, delta: float) -> list[Record]:
-        losses = vars(around_crossover(delta, size, draws, seed))
+    def measure(*cell: Any) -> list[Record]:
+        losses = vars(around_crossover(*cell))
         return [{name: np.asarray(value).tolist() for name, value in losses.items()}]
 
     gaps = []
-    for size in sizes:
-        for delta in deltas:
-            cell = size, delta, draws, seed
-            (kept,) = ledger.rows("known-gap", cell, partial(measure, size, delta))
-            values: Any = {k: np.array(v) if isinstance(v, list) else v for k, v in kept.items()}
-            gaps.append(ExcessLosses(**values))
+    for cell in product(sizes, DELTAS, (draws,), (SEED,)):
+        (kept,) = ledger.rows("known-gap", cell, measure)
+        values: Any = {k: np.array(v) if isinstance(v, list) else v for k, v in kept.items()}
+        gaps.append(ExcessLosses(**values))
     table = tabulate(row for losses in gaps for row in _rows(losses))
     return Product(
         name="known-gap",
@@ -77,37 +57,27 @@ def gap_table(
             "In known-gap.csv, excess is what estimation loses: the affine channel's is over the "
             "best affine one; over_truth, which the figure shows, has delta besides.",
         ),
-        draw=lambda: _draw(gaps, sizes),
+        draw=lambda: _draw(gaps),
     )
 
 
 def _rows(losses: ExcessLosses) -> Iterator[Record]:
+    gap = {"options": losses.options, "delta": losses.delta, "predicted": losses.crossover}
     for fit in FITS:
+        columns = {
+            "n": losses.budgets,
+            "excess": getattr(losses, fit).mean(axis=1),
+            "over_truth": losses.over_truth(fit),
+            "d": losses.dimensions(fit),
+            "d_error": losses.dimension_errors(fit),
+        }
         moved = fit != "affine"
-        overtaking = losses.overtaking(fit) if moved else None
-        overtaking_error = losses.overtaking_error(fit) if moved else None
-        excess, over_truth = getattr(losses, fit).mean(axis=1), _over_truth(losses, fit)
-        both = losses.dimensions(fit), losses.dimension_errors(fit)
-        rows = zip(losses.budgets, excess, over_truth, *both, strict=True)
-        for n, loss, over, dimensions, error in rows:
-            yield {
-                "options": losses.options,
-                "delta": losses.delta,
-                "predicted": losses.crossover,
-                "fit": fit,
-                "n": int(n),
-                "excess": float(loss),
-                "over_truth": float(over),
-                "d": float(dimensions),
-                "d_error": float(error),
-                "overtaking": overtaking,
-                "overtaking_error": overtaking_error,
-            }
-
-
-def _over_truth(losses: ExcessLosses, fit: str) -> Float[np.ndarray, " budgets"]:
-    """Return what a fit loses to the truth: by estimation, and the affine one by its family."""
-    return (losses.delta if fit == "affine" else 0.0) + getattr(losses, fit).mean(axis=1)
+        over = {
+            "overtaking": losses.overtaking(fit) if moved else None,
+            "overtaking_error": losses.overtaking_error(fit) if moved else None,
+        }
+        for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+            yield gap | {"fit": fit} | dict(zip(columns, row, strict=True)) | over
 
 
 def _summary(losses: ExcessLosses) -> Record:
@@ -118,12 +88,9 @@ def _summary(losses: ExcessLosses) -> Record:
         "delta": number(losses.delta, ".4f"),
         "n*": number(losses.crossover, ".0f"),
     }
-    row |= {
-        f"d, {look.label}": number(
-            losses.dimensions(k)[near], ".1f", losses.dimension_errors(k)[near]
-        )
-        for k, look in FITS.items()
-    }
+    for fit, look in FITS.items():
+        parameters, error = losses.dimensions(fit)[near], losses.dimension_errors(fit)[near]
+        row[f"d, {look.label}"] = number(parameters, ".1f", error)
     for fit in ("full", "shrunk"):
         both = losses.overtaking(fit), losses.overtaking_error(fit)
         ratio, error = (labels / losses.crossover for labels in both)
@@ -131,11 +98,11 @@ def _summary(losses: ExcessLosses) -> Record:
     return row
 
 
-def _draw(gaps: Sequence[ExcessLosses], sizes: Sequence[int]) -> Figure:
-    across = len(gaps) // len(sizes)
+def _draw(gaps: Sequence[ExcessLosses]) -> Figure:
+    down = len(gaps) // len(DELTAS)
     with looking():
-        figure = new_figure(PAGE, 1.5 * len(sizes) + 0.5)
-        axes = figure.subplots(len(sizes), across, squeeze=False)
+        figure = new_figure(PAGE, 1.5 * down + 0.5)
+        axes = figure.subplots(down, len(DELTAS), squeeze=False)
         for axis, losses in zip(axes.ravel(), gaps, strict=True):
             _draw_gap(axis, losses)
         for row in axes:
@@ -151,14 +118,11 @@ def _draw_gap(axis, losses: ExcessLosses) -> None:
     axis.set_title(f"K = {losses.options}, delta = {losses.delta:.3g}")
     n = losses.budgets
     for fit, look in FITS.items():
-        over = _over_truth(losses, fit)
         lines = {"color": look.color, "ls": look.dash, "marker": look.mark, "mfc": "none"}
-        axis.plot(n, over, label=look.label, **lines)
-    full = losses.options * (losses.options - 1)
-    axis.plot(
-        n, losses.delta + PARAMETERS / (2 * n), color=INK, lw=0.6, ls=":", label="gap + d / (2 n)"
-    )
-    axis.plot(n, full / (2 * n), color=INK, lw=0.6, ls=":")
+        axis.plot(n, losses.over_truth(fit), label=look.label, **lines)
+    full, line = losses.options * (losses.options - 1), {"color": INK, "lw": 0.6, "ls": ":"}
+    axis.plot(n, losses.delta + PARAMETERS / (2 * n), **line, label="gap + d / (2 n)")
+    axis.plot(n, full / (2 * n), **line)
     axis.axvline(losses.crossover, color=INK, lw=0.5, label="predicted crossover")
     axis.set_xscale("log")
     axis.set_yscale("log")

@@ -19,7 +19,7 @@ import polars as pl
 from comparison import Outcome, Results, measure_intervals
 from jaxtyping import Float
 from product import Record
-from stated_classes import SHOWN
+from stated_classes import LABELS, SHOWN
 from styles import OURS
 
 from cordial_ppl.estimators.estimator import Estimator
@@ -34,9 +34,6 @@ DIGITS = {"log_loss": 5, "rps": 4, "accuracy": 5, "qwk": 4, "mae": 5}
 DIGITS |= {"class_weighted_kl": 4, "reversed": 0}
 """Scores that are kept, and their decimals: far finer than their standard errors."""
 
-CLASSES = 20
-"""Labels with which predictions for each stated class are kept."""
-
 LISTS = dict.fromkeys((*DIGITS, "given_stated"), pl.List(pl.Float64))
 SCHEMA = {"n": pl.Int32, "method": pl.String, "key": pl.String, "seconds": pl.Float64}
 SCHEMA |= dict.fromkeys(Interval._fields, pl.Float64) | LISTS
@@ -47,14 +44,7 @@ their number; then the interval of its log loss minus ours, and lists of one sco
 
 @dataclass(frozen=True)
 class Ledger:
-    """Ledger of finished work.
-
-    Attributes:
-        results: folder of what is finished.
-        parts: folder of the losses of single texts.
-        engine: "local" or "ray", as of a sweep.
-        device: where channels are fitted, as of a sweep.
-    """
+    """Ledger of finished work in two folders; engine and device are those of a sweep."""
 
     results: Path
     parts: Path
@@ -77,14 +67,15 @@ class Ledger:
                 cells[task.name, task.reader, n] = {r["method"]: _outcome(r, size) for r in rows}
         return Results(cells, {(task.name, task.reader): task for task in tasks})
 
-    def rows(self, name: str, cell: Sequence[Any], make: Callable[[], Iterable[Record]]) -> Any:
-        """Return the rows of a cell of another experiment, made where they are not kept."""
+    def rows(self, name: str, cell: Sequence[Any], make: Callable[..., Iterable[Record]]) -> Any:
+        """Return the rows of a cell of another experiment, `make(*cell)` if they are not kept."""
         path, key = self.results / f"{name}.jsonl", json.dumps(cell)
         lines = _read_lines(path) if path.exists() else []
         kept = {json.dumps(line["cell"]): line for line in lines}
         if key not in kept:
             start = time.process_time()
-            line = {"cell": cell, "rows": [*make()], "seconds": time.process_time() - start}
+            rows = [*make(*cell)]
+            line = {"cell": cell, "rows": rows, "seconds": time.process_time() - start}
             kept[key] = json.loads(json.dumps(line))
             with replacing(path) as temporary:
                 lines = sorted(kept.values(), key=lambda line: line["cell"])
@@ -151,7 +142,7 @@ def summarise(parts: pl.DataFrame) -> Iterator[Record]:
         if ends := intervals.get(str(method)):
             row |= {name: round(value, 5) for name, value in ends._asdict().items()}
         row |= {score: rows[score].round(digits).to_list() for score, digits in DIGITS.items()}
-        if rows["n"][0] == CLASSES and method in (OURS, *SHOWN):
+        if rows["n"][0] == LABELS and method in (OURS, *SHOWN):
             row["given_stated"] = _stack(rows["given_stated"]).round(4).ravel().tolist()
         yield row
 

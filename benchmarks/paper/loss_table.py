@@ -16,28 +16,13 @@ FEW = 100
 
 
 def loss_table(results: Results, *, ours: str = OURS) -> Product:
-    """Return the mean log loss of each method, for each task, reader and number of labels.
-
-    Args:
-        results: the sweep.
-        ours: the method whose wins are counted.
-
-    Returns:
-        The product `table`, for 20 and 200 labels where the sweep has them, else for all.
-
-    Raises:
-        InputError: the sweep lacks ours or other methods.
-    """
+    """Return the product `table`, of `BUDGETS` or else of all; it counts where ours is lowest."""
     need_methods(results, ours)
     tried = {n for _, _, n in results.cells}
     chosen = [n for n in BUDGETS if n in tried] or sorted(tried)
     need_budgets(results, *chosen)
-    table = tabulate(
-        record
-        for key in results.cells
-        if key[2] in chosen
-        for record in _loss_records(results, key)
-    )
+    keys = [key for key in results.cells if key[2] in chosen]
+    table = tabulate(record for key in keys for record in _loss_records(results, key))
     numbers = " and ".join(map(str, chosen))
     others = [form for form in forms(results, ours) if form != ours]
     counted = [_count_wins(results, form) for form in (ours, *others)]
@@ -66,37 +51,37 @@ def _loss_records(results: Results, key: Key) -> list[Record]:
 
 
 def _count_wins(results: Results, ours: str) -> str:
-    """In how many settings ours is lowest, and where it is not."""
-    margins = leads(results, ours, 1, FEW)
-    count = sum(not np.isnan(lead) for lead in margins.values())
-    lost = {key: -lead for key, lead in margins.items() if lead < 0}
-    counted = (
-        f"{label(ours)} has the lowest log loss of {len(calibrators(results, ours)) + 1} "
-        f"calibrators in {count - len(lost)} of {count} settings (task, reader, number of labels) "
-        f"with at most {FEW} labels; other forms of it are not counted."
+    """Say in how many settings ours is lowest, and where it is not."""
+    behind = {key: -lead for key, lead in leads(results, ours, 1, FEW).items()}
+    most = len(calibrators(results, ours)) + 1
+    return (
+        f"{label(ours)} has the lowest log loss of {most} calibrators in {_count(behind)} settings "
+        f"(task, reader, number of labels) with at most {FEW} labels; other forms of it are not "
+        "counted." + _name_settings(" Not lowest, by nats behind: ", behind)
     )
-    return counted + _name_settings(" Not lowest, by nats behind: ", lost) + name_unknown(margins)
 
 
 def _compare_forms(results: Results, ours: str, other: str) -> str:
-    """In how many settings one form of ours is lower than another, and where it is not."""
+    """Say in how many settings one form of ours is lower than another, and where it is not."""
     behind = {}
     for key, cell in results.cells.items():
         if key[2] <= FEW:
             here, there = mean_pair(cell, ours, other)
             behind[key] = here.mean - there.mean
-    count = sum(not np.isnan(more) for more in behind.values())
+    counted = f"{label(ours)} is at most as high as {label(other)} in {_count(behind)} of them."
+    return counted + _name_settings(" Higher, by nats: ", behind)
+
+
+def _count(behind: Mapping[Key, float]) -> str:
+    tested = [more for more in behind.values() if not np.isnan(more)]
+    return f"{sum(more <= 0 for more in tested)} of {len(tested)}"
+
+
+def _name_settings(start: str, behind: Mapping[Key, float]) -> str:
+    """Name the settings where ours is behind, and those where that is not known."""
     lost = {key: more for key, more in behind.items() if more > 0}
-    counted = (
-        f"{label(ours)} is at most as high as {label(other)} in {count - len(lost)} of "
-        f"{count} of them."
-    )
-    return counted + _name_settings(" Higher, by nats: ", lost) + name_unknown(behind)
-
-
-def _name_settings(start: str, settings: Mapping[Key, float]) -> str:
-    named = [f"{', '.join(map(str, key))} ({number(by)})" for key, by in settings.items()]
-    return start + "; ".join(named) + "." if named else ""
+    named = [f"{', '.join(map(str, key))} ({number(by)})" for key, by in lost.items()]
+    return (start + "; ".join(named) + "." if named else "") + name_unknown(behind)
 
 
 def _shown(record: Record) -> str:

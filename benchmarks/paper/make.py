@@ -22,10 +22,9 @@ from typing import NamedTuple
 
 sys.path.append(str(Path(__file__).parents[1]))  # Programs that compare users, fusions and priors.
 
-from averaging import averaging_gain  # noqa: E402
 from comparison import Results  # noqa: E402
 from crossover_table import crossover_table  # noqa: E402
-from differences_table import loss_differences  # noqa: E402
+from differences_table import averaging_gain, loss_differences  # noqa: E402
 from embedded import TASKS, load_tasks  # noqa: E402
 from equivalents import equivalent_labels  # noqa: E402
 from further_scores import further_scores  # noqa: E402
@@ -67,14 +66,7 @@ OF_A_SWEEP: Mapping[str, Callable[[Results], Product]] = {
 
 
 class Size(NamedTuple):
-    """How much of the paper's experiments is run.
-
-    Attributes:
-        methods: methods for all readers.
-        budgets: numbers of labels.
-        draws: draws of labels.
-        tasks: tasks of the embedded benchmark.
-    """
+    """How much of the paper's experiments is run: the methods are those for all readers."""
 
     methods: tuple[str, ...]
     budgets: tuple[int, ...]

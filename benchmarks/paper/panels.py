@@ -38,17 +38,9 @@ class Panel:
 
 
 def split_panels(
-    results: Results,
-    table: pl.DataFrame,
-    limits: Callable[[pl.DataFrame], tuple[float, float]],
+    results: Results, table: pl.DataFrame, limits: Callable[[pl.DataFrame], tuple[float, float]]
 ) -> list[Panel]:
-    """Split a table into panels, a task and reader each.
-
-    Args:
-        results: the sweep.
-        table: a row for each task, reader, method and number of labels, as a panel's.
-        limits: gives the range of a panel's table.
-    """
+    """Split a table into panels, a task and reader each, whose tables give their ranges."""
     several = len({reader for _, reader in results.pairs}) > 1
     parts = {pair: table.filter(task=pair[0], reader=pair[1]) for pair in results.pairs}
     return [
@@ -62,11 +54,7 @@ def draw_panels(
 ) -> Figure:
     """Draw panels, each with its vertical axis, and one legend below them.
 
-    Args:
-        results: the sweep, for the order of its methods.
-        panels: the panels.
-        ylabel: what the lines are.
-        zero: what stands for zero, in words; None for no line there.
+    Methods are in the order of tables; a line at zero is drawn where words say what stands for it.
     """
     across = min(len(panels), 2 if len(panels) <= 4 else ACROSS)
     down, width = -(-len(panels) // across), COLUMN if across <= 2 else PAGE
@@ -87,7 +75,6 @@ def draw_panels(
             axis.set_ylabel(ylabel)
         for axis in axes.ravel()[len(panels) :]:
             axis.remove()
-        # In the order of tables, wherever a line is first in sight.
         lines = [handles[m] for m in (zero, *results.methods) if m in handles]
         figure.legend(handles=lines, loc="outside lower center", ncols=int(width // 1.6))
     return figure

@@ -26,14 +26,7 @@ WORDS = {True: "yes", False: "**no**", None: "not tested"}
 
 
 def write_page(folder: Path, ledger: Ledger, draws: int, path: Path) -> None:
-    """Write the page from the products of a folder.
-
-    Args:
-        folder: folder of the products.
-        ledger: what is finished, for what it cost.
-        draws: draws of labels.
-        path: the page.
-    """
+    """Write the page from the products of a folder, and what it cost from what is finished."""
     products = Products(folder)
     findings, numbers = list_findings(products), [*state_numbers(products)]
     cells = [*state_table(products)]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import softmax
 
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.arrays import AnyArray
@@ -33,11 +34,10 @@ class KnownGap:
     """A population of readings, the channel that its labels come from, and the nearest affine one.
 
     Args:
-        logits: Readings [n, K] (nats); the channel takes their softmax, at temperature one.
-        truth: True probabilities [n, K].
-        channel: The channel [K, K] that the labels come from; row y is T(z | y).
-        nearest: The affine channel [K, K] of least expected log loss.
-        phi: Its offset, log gain, log concentration and log odds of strength.
+        logits: Readings (nats); the channel takes their softmax, at temperature one.
+        truth: True probabilities.
+        channel: The channel that the labels come from; row y is T(z | y).
+        nearest: The affine channel of least expected log loss.
         delta: What that loses to the truth (nats), `mean_i KL(truth_i || softmax(l_i) nearest)`.
     """
 
@@ -45,7 +45,6 @@ class KnownGap:
     truth: Float[np.ndarray, "n K"]
     channel: Float[np.ndarray, "K K"]
     nearest: Float[np.ndarray, "K K"]
-    phi: Float[np.ndarray, " 4"]
     delta: float
 
     def excess(self, probs: Float[np.ndarray, "n K"]) -> float:
@@ -65,34 +64,21 @@ def known_gap(delta: float, seed: int = 0, *, n: int = 2000, options: int = 5) -
     `T_phi(z | y) = rho G(z | s y + d) + (1 - rho) / K` bent toward rows `P` drawn at random. The
     t that gives `delta = min_phi mean_i KL(p_i || q_i T_phi)`, over (d, log s, log kappa,
     logit rho), is found by bisection. The expectation runs over all n readings and all labels, so
-    delta is a property of the population and no estimate.
-
-    Args:
-        delta: Gap (nats); from 0.0001 to 0.12 most seeds have one.
-        seed: Seed of NumPy's generator; the same arguments give the same population.
-        n: Number of readings.
-        options: Number of options K, at least 3 (with two, an affine channel is a full one).
-
-    Returns:
-        Readings, true probabilities, both channels, and the delta that was obtained.
-
-    Raises:
-        InputError: `delta` is out of reach with this seed.
+    delta is a property of the population and no estimate.  From 0.0001 to 0.12 most seeds have
+    one; of others an `InputError` says so.  With two options an affine channel is a full one.
     """
     rng = np.random.default_rng(seed)
     logits = _readings(rng, n, options)
-    reading = np.exp(logits - logits.max(axis=1, keepdims=True))
-    reading /= reading.sum(axis=1, keepdims=True)
+    reading = softmax(logits, axis=1)
     affine, _ = affine_channel(AFFINE, options)
     bent = rng.dirichlet(np.full(options, 0.5), options)
 
     def attempt(t: float) -> KnownGap:
         channel = (1 - t) * affine + t * bent
         truth = reading @ channel
-        phi = nearest_affine(reading, truth)
+        phi = fit_affine(reading, truth[None], STARTS[None])[0]
         nearest, _ = affine_channel(phi, options)
-        gap = _divergence(truth, reading @ nearest)
-        return KnownGap(logits, truth, channel, nearest, phi, gap)
+        return KnownGap(logits, truth, channel, nearest, _divergence(truth, reading @ nearest))
 
     most = population = attempt(1.0)
     if most.delta < delta:
@@ -119,14 +105,9 @@ def affine_channel(
 ) -> tuple[Float[np.ndarray, "*many K K"], Float[np.ndarray, "*many 4 K K"]]:
     """Return the mixture channel `rho G(z | s y + d) + (1 - rho) / K`, and its derivatives.
 
-    `G(z | c)` is proportional to `exp(-kappa (z - c)^2)`, as in the paper's equation 2.
-
-    Args:
-        phi: Offset d, log gain s, log concentration kappa, log odds of strength rho.
-        size: Number of options, K.
-
-    Returns:
-        The channel, row y for class y read, and its derivative in each of the four.
+    `G(z | c)` is proportional to `exp(-kappa (z - c)^2)`, as in the paper's equation 2.  The four
+    parameters are offset d, log gain s, log concentration kappa and log odds of strength rho; row
+    y is for class y read.
     """
     offset, log_gain, log_kappa, log_odds = np.moveaxis(phi, -1, 0)[..., None, None]
     gain, kappa, rho = np.exp(log_gain), np.exp(log_kappa), 1 / (1 + np.exp(-log_odds))
@@ -145,30 +126,18 @@ def affine_channel(
     return rho * g + (1 - rho) / size, np.stack(slopes, axis=-3)
 
 
-def nearest_affine(
-    reading: Float[np.ndarray, "n K"], target: Float[np.ndarray, "n K"]
-) -> Float[np.ndarray, " 4"]:
-    """Return the phi of least `mean_i KL(target_i || reading_i T_phi)`.
-
-    With one-hot targets it is the maximum likelihood fit; arguments are those of `fit_affine`.
-    """
-    return fit_affine(reading, target[None], STARTS[None])[0]
-
-
 def fit_affine(
     reading: Float[AnyArray, "n K"],
     counts: Float[np.ndarray, "fits n K"],
     starts: Float[np.ndarray, "fits T 4"],
 ) -> Float[np.ndarray, "fits 4"]:
-    """Fit the four-parameter channel by maximum likelihood, by Fisher scoring.
+    """Fit the parameters of `affine_channel` by maximum likelihood, by Fisher scoring.
 
     Args:
         reading: probabilities q that go into the channel.
-        counts: How often each reading got each label, for each fit; or probabilities.
-        starts: Where the searches begin, several for each fit, of which the best end is kept.
-
-    Returns:
-        Offset, log gain, log concentration and log odds of strength, hardly beyond 6 in size.
+        counts: how often each reading got each label, for each fit; or probabilities, of which the
+            fit has the least divergence.
+        starts: where the searches begin, several for each fit, of which the best end is kept.
     """
     fits, each, _ = starts.shape
     if fits > AT_ONCE:

@@ -19,12 +19,9 @@ NOTHING = "–"
 
 @dataclass(frozen=True)
 class Product:
-    """An analysis of a sweep.
+    """Product of the experiments: files of a name, with what stands in them.
 
     Attributes:
-        name: name of its files.
-        title: its heading.
-        caption: a sentence that says what its table and figure show.
         table: the numbers in full, one row a result.
         shown: the same for reading: fewer digits, laid out in two directions.
         notes: sentences on what came out and on what failed.
@@ -73,14 +70,10 @@ def spread(
     text: Callable[[Record], str],
     names: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """Lay a table out in two directions, for reading.
+    """Lay a table out in two directions: the text of each row where the two meet.
 
-    Args:
-        table: one row a result.
-        down: columns whose cells begin a row; methods get the names that figures show.
-        across: columns whose cells, joined, head a column.
-        text: what stands where the two meet, of a row.
-        names: further names of methods.
+    Cells of the columns `down` begin a row, those of `across`, joined, head a column; methods get
+    the names that figures show, and further ones get `names`.
     """
     labels = {method: label(method) for method in table["method"]} | dict(names or {})
     return (

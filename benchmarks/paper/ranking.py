@@ -15,9 +15,6 @@ def rivals(results: Results, ours: str) -> tuple[str, ...]:
     """Return what ours is compared with: every method that is no other form of it.
 
     Stacks have the pseudo-counts of ours: of one without, those that have none are the rivals.
-
-    Raises:
-        InputError: there is none.
     """
     alike, flat = forms(results, ours), ours.endswith(FLAT)
     both = {m for m in results.methods if m + FLAT in results.methods}
@@ -46,14 +43,7 @@ def forms(results: Results, ours: str) -> tuple[str, ...]:
 def leads(results: Results, ours: str, least: int, most: int) -> dict[Key, float]:
     """Return by how much log loss (nats) ours leads the best rival, by cell; negative: it trails.
 
-    Args:
-        results: the sweep.
-        ours: our method.
-        least: fewest labels.
-        most: most labels.
-
-    Returns:
-        A lead for each cell with as many labels; NaN where ours or all others are left out.
+    Cells have from `least` to `most` labels; NaN where ours or all others are left out.
     """
     others, margins = calibrators(results, ours), {}
     for key, cell in results.cells.items():
@@ -85,13 +75,9 @@ def need_budgets(results: Results, *budgets: int) -> None:
 def mean_pair(
     cell: Cell, ours: str, other: str, kept: np.ndarray | bool = True
 ) -> tuple[Mean, Mean]:
-    """Return two methods' log losses over the draws that both have; without any, ours over its.
+    """Return two methods' log losses over the draws that both have, of those that are kept.
 
-    Args:
-        cell: what a task, reader and number of labels gave.
-        ours: our method.
-        other: the other one.
-        kept: which draws are looked at; by default all.
+    Without any, ours is over its own.
     """
     both = succeeded(cell, ours, other) & kept
     draws = both if both.any() else succeeded(cell, ours) & kept

@@ -1,9 +1,10 @@
 """How our method does with each reader."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from comparison import (
+    Key,
     Results,
     count_failures,
     difference_record,
@@ -17,6 +18,9 @@ from ranking import calibrators, leads, mean_pair, name_unknown, need_budgets
 from styles import OURS, label
 
 REFERENCE = "logit-stack"
+LABELS = 20
+"""Labels of the loss and of the gain."""
+
 LEAST, MOST = 5, 100
 """Labels of the settings that are counted."""
 
@@ -24,80 +28,56 @@ ALL = "all"
 """What stands for all tasks of a reader."""
 
 
-def reader_table(results: Results, *, ours: str = OURS, n: int = 20) -> Product:
-    """Return, for each reader, our log loss, its gain over the logit stack, and where it is best.
-
-    Args:
-        results: the sweep.
-        ours: our method.
-        n: number of labels of the loss and the gain.
-
-    Returns:
-        The product `readers`.
-
-    Raises:
-        InputError: the sweep lacks ours, the logit stack, or the budget.
-    """
-    need_methods(results, ours, REFERENCE)
-    need_budgets(results, n)
-    won = leads(results, ours, LEAST, MOST)
+def reader_table(results: Results) -> Product:
+    """Return the product `readers`: our loss, its gain over the logit stack, and where it leads."""
+    need_methods(results, OURS, REFERENCE)
+    need_budgets(results, LABELS)
+    won = leads(results, OURS, LEAST, MOST)
     readers = dict.fromkeys(reader for _, reader in results.pairs)
-    table = tabulate(row for reader in readers for row in _rows(results, reader, ours, n, won))
-    shown = [(*pair, n) for pair in results.pairs]
-    counted = _count(won.values())
+    table = tabulate(row for reader in readers for row in _rows(results, reader, won))
+    counted, others = _count(won.values()), calibrators(results, OURS)
     return Product(
         name="readers",
         title="Readers",
-        caption=f"Log loss of {label(ours)} with {n} labels and its gain over the logit stack "
+        caption=f"Log loss of {label(OURS)} with {LABELS} labels and its gain over the logit stack "
         "(nats), ± standard errors over label subsets, with paired 95 % bootstrap intervals over "
-        "report texts and label subsets, and in "
-        f"how many settings with {LEAST} to {MOST} labels it has the lowest log loss, or by how "
-        "much at most it trails the best.",
+        f"report texts and label subsets, and in how many settings with {LEAST} to {MOST} labels "
+        "it has the lowest log loss, or by how much at most it trails the best.",
         table=table,
         shown=tabulate(map(_show, table.to_dicts())),
         notes=(
-            f"{label(ours)} has the lowest log loss of {len(calibrators(results, ours)) + 1} "
-            f"calibrators in {counted['best']} of {counted['settings']} settings; other forms of "
-            f"it are not counted.{name_unknown(won)}",
-            *note_few_draws(results, shown, (REFERENCE,), ours),
-            count_failures(results.cells.values(), (ours, *calibrators(results, ours))),
+            f"{label(OURS)} has the lowest log loss of {len(others) + 1} calibrators in "
+            f"{counted['best']} of {counted['settings']} settings; other forms of it are not "
+            f"counted.{name_unknown(won)}",
+            *note_few_draws(results, [(*pair, LABELS) for pair in results.pairs], (REFERENCE,)),
+            count_failures(results.cells.values(), (OURS, *others)),
         ),
     )
 
 
-def _rows(
-    results: Results, reader: str, ours: str, n: int, won: dict[tuple[str, str, int], float]
-) -> Iterator[Record]:
+def _rows(results: Results, reader: str, won: Mapping[Key, float]) -> Iterator[Record]:
+    """List a reader's tasks, and all together where there are several."""
     tasks = [task for task, other in results.pairs if other == reader]
     losses, gains = [], []
+
+    def describe(task: str, loss: Sequence[float], gain: Sequence[float], ends: Record) -> Record:
+        settings = [lead for (t, r, _), lead in won.items() if r == reader and task in (t, ALL)]
+        return (
+            {"reader": reader, "task": task, "n": LABELS}
+            | {"log_loss": loss[0], "standard_error": loss[1]}
+            | {"gain": gain[0], "gain_error": gain[1]}
+            | {name: ends.get(name) for name in ("lower", "upper", "resolved")}
+            | _count(settings)
+        )
+
     for task in tasks:
-        key = task, reader, n
-        losses.append(mean_pair(results.cells[key], ours, REFERENCE)[0])
-        gain = difference_record(results, key, REFERENCE, ours)
-        gains.append(mean_difference(results.cells[key], REFERENCE, ours))
-        settings = [lead for (t, r, _), lead in won.items() if (t, r) == (task, reader)]
-        yield {
-            "reader": reader,
-            "task": task,
-            "n": n,
-            "log_loss": losses[-1].mean,
-            "standard_error": losses[-1].error,
-            "gain": gains[-1].mean,
-            "gain_error": gains[-1].error,
-            **{name: gain[name] for name in ("lower", "upper", "resolved")},
-            **_count(settings),
-        }
+        key = task, reader, LABELS
+        losses.append(mean_pair(results.cells[key], OURS, REFERENCE)[0])
+        gains.append(mean_difference(results.cells[key], REFERENCE, OURS))
+        ends = difference_record(results, key, REFERENCE)
+        yield describe(task, losses[-1], gains[-1], ends)
     if len(tasks) > 1:
-        settings = [lead for (_, other, _), lead in won.items() if other == reader]
-        yield {
-            "reader": reader,
-            "task": ALL,
-            "n": n,
-            **dict(zip(("log_loss", "standard_error"), mean_of_tasks(losses), strict=True)),
-            **dict(zip(("gain", "gain_error"), mean_of_tasks(gains), strict=True)),
-            **dict.fromkeys(("lower", "upper", "resolved")),
-            **_count(settings),
-        }
+        yield describe(ALL, mean_of_tasks(losses), mean_of_tasks(gains), {})
 
 
 def _count(settings: Iterable[float]) -> Record:

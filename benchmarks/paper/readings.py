@@ -88,19 +88,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def select_reviews(path: Path, counts: Sequence[int], seed: int = 0) -> pl.DataFrame:
-    """Select reviews as the paper does.
+    """Select reviews as the paper does: so many to calibrate and to report on, and users.
 
-    Args:
-        path: JSON Lines.
-        counts: reviews to calibrate on and to report on, and users who come back.
-        seed: seed of the choice of users.
-
-    Returns:
-        A row a text: `item_id`, `text`, `label` (1 to 5), `split`, `user` and `order`.
-
-    Raises:
-        FileError: the file cannot be read.
-        InputError: a line is no review, or there are too few users.
+    A row is a text: `item_id`, `text`, `label` (1 to 5), `split`, `user` and `order`.
     """
     kinds = {"rating": pl.Float64, "text": pl.String, "user_id": pl.String, "timestamp": pl.Int64}
     try:
@@ -145,15 +135,7 @@ def select_reviews(path: Path, counts: Sequence[int], seed: int = 0) -> pl.DataF
 def select_segments(path: Path) -> pl.DataFrame:
     """Select segments as the paper does: all of them, their sentiment rounded to seven levels.
 
-    Args:
-        path: CSV.
-
-    Returns:
-        A table as of `select_reviews`, with labels 1 to 7; the video stands for the user.
-
-    Raises:
-        FileError: the file cannot be read.
-        InputError: a column is missing, or a cell cannot be used.
+    A row is one as of `select_reviews`, with labels 1 to 7; the video stands for the user.
     """
     try:
         table = pl.read_csv(path, infer_schema_length=None)

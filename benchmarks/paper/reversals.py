@@ -12,22 +12,9 @@ LIMITS = (-0.04, 1.04)
 """Range of the figure: shares, with room for marks."""
 
 
-def reversal_shares(results: Results, *, ours: str = OURS) -> Product:
-    """Return the share of fits that reverse saturated readings of adjacent classes.
-
-    A pair is reversed when its cumulative probabilities are out of order by more than 0.05.
-
-    Args:
-        results: the sweep.
-        ours: our method.
-
-    Returns:
-        The product `reversals`; empty for probabilities that were made elsewhere.
-
-    Raises:
-        InputError: the sweep lacks ours.
-    """
-    need_methods(results, ours)
+def reversal_shares(results: Results) -> Product:
+    """Return the product `reversals`: shares of fits that turn saturated readings around."""
+    need_methods(results, OURS)
     table = tabulate(
         {"task": task, "reader": reader, "n": n, "method": method}
         | {"reversed": score.mean, "standard_error": score.error, "draws": score.draws}
@@ -39,18 +26,18 @@ def reversal_shares(results: Results, *, ours: str = OURS) -> Product:
         title="Fits that reverse sure readings",
         caption="Share of each method's fits that map saturated readings of some adjacent classes "
         "to predictions in the wrong order by more than 0.05 in cumulative probability, by number "
-        f"of labels, ± standard errors; the figure shows {label(ours)} and the methods that ever "
+        f"of labels, ± standard errors; the figure shows {label(OURS)} and the methods that ever "
         "do, without flat weights.",
         table=table,
         shown=spread(table, ("task", "reader", "method"), ("n",), _shown),
         notes=(count_failures(results.cells.values(), results.methods),),
-        draw=lambda: _draw(results, table, ours),
+        draw=lambda: _draw(results, table),
     )
 
 
-def _draw(results: Results, table: pl.DataFrame, ours: str) -> Figure:
+def _draw(results: Results, table: pl.DataFrame) -> Figure:
     ever = table.filter(pl.col("reversed") > 0)["method"]
-    drawn = pl.col("method").is_in([ours, *ever]) & ~pl.col("method").str.ends_with(FLAT)
+    drawn = pl.col("method").is_in([OURS, *ever]) & ~pl.col("method").str.ends_with(FLAT)
     shown = table.filter(drawn).drop_nulls("reversed")
     shown = shown.with_columns(value="reversed", lower=None, upper=None)
     panels = split_panels(results, shown, lambda part: LIMITS)

@@ -28,17 +28,9 @@ ERRORS = {"accuracy_difference": "difference_error", "loss_ratio": "ratio_error"
 `standard_error`."""
 
 UNKNOWN = (
-    "best",
-    "trails_by_at_most",
-    "observed",
-    "ratio",
-    "largest",
-    "pool",
-    "report",
-    "wins",
-    "change",
+    *("best", "trails_by_at_most", "observed", "ratio", "largest", "pool", "report", "wins"),
+    *("change", "gains", "loses"),
 )
-UNKNOWN += ("gains", "loses")
 """Values without a standard error."""
 
 
@@ -164,30 +156,30 @@ def write(value: float, error: float = np.nan) -> str:
 
 
 def _row(place: str, what: str, paper: Any, ours: dict[str, Ours], why: str = "") -> Row:
-    if isinstance(paper, dict) and "count" in paper:
-        shown = f"{paper['count']} of {paper['of']}"
-    elif isinstance(paper, dict):
-        ((bound, number),) = paper.items()
-        shown = f"at {bound} {number:g}"
-    elif isinstance(paper, list):
-        shown = f"{paper[0]:g} to {paper[1]:g}" if paper[0] != paper[1] else f"{paper[0]:g}"
-    else:
-        shown = f"{paper:g}"
+    shown, low, high = _read(paper)
     if not ours:
         return Row(place, what, shown, NOTHING, "not made", why)
     least, most = (choose(ours.values(), key=lambda each: each.value) for choose in (min, max))
     text = " to ".join(dict.fromkeys((write(*least), write(*most))))
-    return Row(place, what, shown, text, _judge(paper, [*ours.values()]), why)
+    return Row(place, what, shown, text, _judge(low, high, [*ours.values()]), why)
 
 
-def _judge(paper: Any, ours: Sequence[Ours]) -> str:
-    """Say whether all of ours are the paper's number, or in its range, within their errors."""
-    if isinstance(paper, dict) and "count" in paper:
-        low, high = paper["count"], np.inf
-    elif isinstance(paper, dict):
-        low, high = paper.get("least", -np.inf), paper.get("most", np.inf)
-    else:
-        low, high = paper if isinstance(paper, list) else (paper, paper)
+def _read(paper: Any) -> tuple[str, float, float]:
+    """Read what the paper states: in words, and the ends of the range where ours should be."""
+    match paper:
+        case {"count": count, "of": of}:
+            return f"{count} of {of}", count, np.inf
+        case {"most": most}:
+            return f"at most {most:g}", -np.inf, most
+        case {"least": least}:
+            return f"at least {least:g}", least, np.inf
+        case [low, high]:
+            return f"{low:g} to {high:g}" if low != high else f"{low:g}", low, high
+    return f"{paper:g}", paper, paper
+
+
+def _judge(low: float, high: float, ours: Sequence[Ours]) -> str:
+    """Say whether all of ours are in a range, up to its rounding and their errors."""
     low, high = low - _round(low), high + _round(high)
     beyond = np.array([max(low - each.value, each.value - high, 0.0) for each in ours])
     errors = np.nan_to_num([each.error for each in ours])

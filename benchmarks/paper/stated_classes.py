@@ -8,14 +8,7 @@ from product import Product, number, tabulate
 from ranking import need_budgets
 from styles import OURS, label
 
-from cordial_ppl.plots.figure import (
-    Figure,
-    draw_heatmap,
-    literal,
-    looking,
-    new_figure,
-    wrap,
-)
+from cordial_ppl.plots.figure import Figure, draw_heatmap, literal, looking, new_figure, wrap
 from cordial_ppl.scores import means_given_stated
 
 SHOWN = ("raw", "logit-stack", "dirichlet")
@@ -24,31 +17,22 @@ SHOWN = ("raw", "logit-stack", "dirichlet")
 SIDE, LETTERS, TICKS = 1.0, 14, 6
 """Inches for each heatmap, letters in a line above it, and options that an axis names."""
 
+LABELS = 20
+"""Labels with which predictions for each stated class are kept, and compared."""
+
 Heatmaps = dict[str, tuple[np.ndarray, str]]
 """Probabilities and the line above them, by title."""
 
 
-def stated_classes(results: Results, *, ours: str = OURS, n: int = 20) -> Product:
-    """Return the labels' distribution given the stated class, and each method's mean prediction.
-
-    Args:
-        results: the sweep.
-        ours: our method, shown beside those of `SHOWN` that the sweep has.
-        n: number of labels.
-
-    Returns:
-        The product `reliability`.
-
-    Raises:
-        InputError: the sweep lacks ours or the budget.
-    """
-    need_methods(results, ours)
-    order = (SHOWN[0], ours, *SHOWN[1:])
-    methods = tuple(method for method in order if method in results.methods)
-    need_budgets(results, n)
+def stated_classes(results: Results) -> Product:
+    """Return the product `reliability`: labels given the stated class, and mean predictions."""
+    need_methods(results, OURS)
+    methods = [each for each in (SHOWN[0], OURS, *SHOWN[1:]) if each in results.methods]
+    need_budgets(results, LABELS)
+    cells = {pair: results.cells[*pair, LABELS] for pair in results.pairs}
     records, shown, maps = [], [], {}
-    for task, reader in results.pairs:
-        cell, own = results.cells[task, reader, n], results.tasks[task, reader]
+    for (task, reader), cell in cells.items():
+        own = results.tasks[task, reader]
         stated, options = own.report.logits.argmax(axis=1), own.scale.options
         pair = {"task": task, "reader": reader}
         empirical = means_given_stated(np.eye(len(options))[own.report.labels], stated)
@@ -73,15 +57,15 @@ def stated_classes(results: Results, *, ours: str = OURS, n: int = 20) -> Produc
         maps[f"{task}, {reader}"] = options, row
     return Product(
         name="reliability",
-        title=f"Labels given the reader's stated class, with {n} labels",
+        title=f"Labels given the reader's stated class, with {LABELS} labels",
         caption="Distribution of the label z (columns) given the class y that the reader states "
-        f"(rows): observed, and the mean prediction of methods with {n} labels, over the draws of "
-        "labels; KL: class-weighted divergence from the observed (nats), ± its standard error over "
-        "these draws; hatched: no text has "
-        "that class, or the method is not compared; outlined: z = y.",
+        f"(rows): observed, and the mean prediction of methods with {LABELS} labels, over the "
+        "draws of labels; KL: class-weighted divergence from the observed (nats), ± its standard "
+        "error over these draws; hatched: no text has that class, or the method is not compared; "
+        "outlined: z = y.",
         table=tabulate(records),
         shown=tabulate(shown),
-        notes=(count_failures((results.cells[*pair, n] for pair in results.pairs), methods),),
+        notes=(count_failures(cells.values(), methods),),
         draw=lambda: _draw(maps),
     )
 

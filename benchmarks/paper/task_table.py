@@ -10,14 +10,7 @@ from cordial_ppl.evaluation.tasks import Task
 
 
 def task_table(tasks: Iterable[Task]) -> Product:
-    """Return the number of texts of each task, and how right, sure and biased each reader is.
-
-    Args:
-        tasks: tasks, each as one reader reads it.
-
-    Returns:
-        The product `tasks`.
-    """
+    """Return the product `tasks`: numbers of texts, and how right, sure and biased readers are."""
     table = tabulate(map(_row, tasks))
     return Product(
         name="tasks",

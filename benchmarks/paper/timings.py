@@ -2,8 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from embedded import load_tasks
@@ -17,34 +16,26 @@ FITS = 3
 
 
 def timings(ledger: Ledger, names: Sequence[str], budgets: Sequence[int]) -> Product:
-    """Return CPU seconds of a fit and milliseconds of a prediction, by number of labels.
-
-    Args:
-        ledger: what is finished.
-        names: tasks of the embedded benchmark, as the main reader reads them.
-        budgets: numbers of labels.
-
-    Returns:
-        The product `timings`.
-    """
+    """Return the product `timings`: CPU time of a fit and of a prediction, by number of labels."""
     cells = [(name, n) for name in names for n in sorted(budgets)]
-    table = tabulate(r for c in cells for r in ledger.rows("timings", c, partial(_measure, *c)))
+    rows = [row for cell in cells for row in ledger.rows("timings", cell, _measure)]
     shown = [
         {"task": row["task"], "n": row["n"], "fit, s": number(row["fit_seconds"], ".2f")}
         | {"predict a text, ms": number(row["predict_ms"], ".3f")}
-        for row in table.to_dicts()
+        for row in rows
     ]
     return Product(
         name="timings",
         title="Seconds",
         caption="CPU seconds of a fit of the literal CORDIAL, four folds included, and CPU "
         f"milliseconds of the prediction of a text: the least of {FITS}, after one that compiles.",
-        table=table,
+        table=tabulate(rows),
         shown=tabulate(shown),
     )
 
 
-def _measure(name: str, n: int) -> Iterable[Record]:
+def _measure(name: str, n: int) -> list[Record]:
+    """Time the main reader's fits, of which each has its seed."""
     (task,) = load_tasks([name], ["main"])
     logits, labels, report = task.pool.logits[:n], task.pool.labels[:n], task.report.logits
     made: list[Any] = []
@@ -54,14 +45,9 @@ def _measure(name: str, n: int) -> Iterable[Record]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cp.CordialWarning)
-        fits = _least(fit)
-        predictions = _least(lambda: made[-1].predict_proba(report))
-    yield {
-        "task": name,
-        "n": n,
-        "fit_seconds": round(fits, 3),
-        "predict_ms": round(1000 * predictions / len(report), 4),
-    }
+        fits, predictions = _least(fit), _least(lambda: made[-1].predict_proba(report))
+    per_text = round(1000 * predictions / len(report), 4)
+    return [{"task": name, "n": n, "fit_seconds": round(fits, 3), "predict_ms": per_text}]
 
 
 def _least(work: Callable[[], Any]) -> float:

@@ -19,18 +19,9 @@ BOOTSTRAPS = 2000
 
 
 def user_gains(ledger: Ledger, tasks: Sequence[str] = tuple(EMBEDDED), draws: int = 20) -> Product:
-    """Return what each effect gains over a population fitted by the paper's stack.
+    """Return the product `users`: gains of each effect over a population by the paper's stack."""
 
-    Args:
-        ledger: what is finished.
-        tasks: tasks of the embedded benchmark.
-        draws: draws of the population's labels.
-
-    Returns:
-        The product `users`.
-    """
-
-    def gains(task: str) -> Iterator[Record]:
+    def gains(task: str, draws: int) -> Iterator[Record]:
         def keep(draw: int, fit: Callable[[], Gains]) -> Gains:
             return ledger.arrays(f"users-{task}-{draw}", fit)
 
@@ -40,8 +31,7 @@ def user_gains(ledger: Ledger, tasks: Sequence[str] = tuple(EMBEDDED), draws: in
                 row: Record = {"task": task, "effect": effect, "texts": kept, "gain": mean}
                 yield row | dict(zip(("lower", "upper", "standard_error"), ends, strict=True))
 
-    each = [ledger.rows("users", (task, draws), partial(gains, task)) for task in tasks]
-    table = tabulate(row for rows in each for row in rows)
+    table = tabulate(row for task in tasks for row in ledger.rows("users", (task, draws), gains))
     shown = table.with_columns(text=table.map_rows(_shown, None).to_series())
     return Product(
         name="users",

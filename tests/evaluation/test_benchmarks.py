@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import results
 import user_gains
+from comparison import jackknife_error
 from embedded import benchmark
-from jackknife import jackknife_error
 from measurement import Means, Row, linearise
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"

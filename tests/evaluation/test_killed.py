@@ -36,7 +36,7 @@ def run(name):
             ledger.arrays(f"fused-{cell[0]}-{draw}", lambda: {"x": np.arange(9.0) * draw})
             for draw in range(3)
         ]
-        ledger.rows("fused", cell, lambda: [{"loss": float(np.sum([d["x"] for d in draws]))}])
+        ledger.rows("fused", cell, lambda *_: [{"loss": float(np.sum([d["x"] for d in draws]))}])
 
 
 def start(name, writes=None):

@@ -7,10 +7,9 @@ import matplotlib
 import numpy as np
 import polars as pl
 import pytest
-from averaging import averaging_gain
 from comparison import measure_intervals
 from crossover_table import crossover_table
-from differences_table import loss_differences
+from differences_table import averaging_gain, loss_differences
 from equivalents import equivalent_labels
 from further_scores import further_scores
 from in_context import in_context
