@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.checks import check_names, check_number, check_seed
+from cordial_ppl.data.coreset import build_coreset
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelled import Data, Labelled, find_equal, hold_out, pad
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, label_histogram
@@ -42,6 +43,7 @@ from cordial_ppl.inference.sampler import (
     Problem,
     State,
     carry,
+    extend,
     from_draws,
     generator,
     sample,
@@ -185,8 +187,11 @@ def make_posterior(target: Target, case: Case, sampled: Draws) -> Posterior:
 
 def sample_default(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
     """Sample the default posterior, and those of the folds."""
-    problem = _problem(target, prior, case)
-    state = sample(problem, generator(case.seed), effort)
+    problem, rng = _problem(target, prior, case), generator(case.seed)
+    few = build_coreset(case.texts)
+    state = sample(_problem(target, prior, case._replace(texts=few)), rng, effort)
+    if few is not case.texts:
+        state = extend(problem, rng, effort, state)
     return _carry_to_folds(problem, case, as_draws(prior, state, effort), state, prior, effort)
 
 

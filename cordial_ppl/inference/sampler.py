@@ -9,7 +9,9 @@ r"""The default posterior: particles tempered from the prior, weighed by importa
    Importance weights remove what bias the particles carry, and k-hat and the effective sample size
    say whether they did.  Particles resampled from them are moved once more.  If the weights were
    not good enough, the particles at hand are moved instead, and this stage is repeated.
-4. :func:`carry` takes the particles to the posterior of other labels, as where a fold is held out:
+4. :func:`extend` takes particles of a coreset, a few weighted texts in place of hundreds, to all
+   texts by importance weights; k-hat and effective size are then of both steps.
+5. :func:`carry` takes the particles to the posterior of other labels, as where a fold is held out:
    by smoothed importance weights, and by moves where their k-hat is poor.
 
 It needs no mode and no gradient, so it serves any channel, also one with several modes.
@@ -201,6 +203,17 @@ def carry(
             fold = replace(problem, data=data)
             states[row] = refresh(fold, effort, generator(seeds[row]), weighed)
     return states
+
+
+@np.errstate(all="ignore")
+def extend(problem: Problem, rng: Any, effort: Effort, state: State) -> State:
+    """Take particles of a coreset to all texts: by weights or, if they are poor, by proposals."""
+    there = reweigh(state, *problem.evaluate(state.particles.points, effort.particles))
+    if is_poor(there):
+        moved = refresh(problem, effort, rng, there)._replace(rounds=state.rounds * 0)
+        return weigh(problem, rng, effort, moved)
+    share = there.ess / len(there.log_weights)
+    return there._replace(khat=max(state.khat, there.khat), ess=state.ess * share)
 
 
 def generator(seed: Sequence[int]) -> np.random.Generator:
