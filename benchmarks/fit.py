@@ -4,9 +4,7 @@ Cold is what a new process pays: a fresh interpreter that finds nothing compiled
 and fits once.  Kept is the same in a second process, which finds what the first has compiled; CPU
 seconds, of all cores, are steadier than time where the machine is busy.  Warm is a fit with other
 labels and another seed in a process that has fitted such.  Starts are whole processes, in CPU
-seconds and in multiples of `import jax, numpyro`.
-
-    python benchmarks/results.py fit-cold fit-warm fit-starts
+seconds and in multiples of `import jax, numpyro`, as warm fits are.
 """
 
 import json
@@ -15,9 +13,10 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter, process_time
+from typing import Any
 
 import numpy as np
 from measurement import Line, Means, Measurement
@@ -46,6 +45,14 @@ STARTS = {
     "fit, predict": (FIT,),
 }
 """Programs of new processes, the first to compare with, in a folder with readings and labels."""
+
+
+def spend(words: Sequence[str], **settings: Any) -> float:
+    """Measure the CPU seconds of a new process of Python."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", *words], capture_output=True, check=True, **settings)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def time_fit(n: int, size: int, seed: int) -> Line:
@@ -88,16 +95,8 @@ def run_starts(draw: int) -> Iterator[Line]:
             Path(folder, "r.csv").write_text("\n".join([f"item_id,{columns}", *readings]))
             Path(folder, "l.csv").write_text("\n".join(["item_id,label", *labels]))
             for run in ("cold", "kept"):
-                before = resource.getrusage(resource.RUSAGE_CHILDREN)
-                subprocess.run(
-                    [sys.executable, "-c", *words],
-                    env=environment | {"CORDIAL_CACHE_DIR": f"{folder}/programs"},
-                    cwd=folder,
-                    capture_output=True,
-                    check=True,
-                )
-                after = resource.getrusage(resource.RUSAGE_CHILDREN)
-                spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+                places = environment | {"CORDIAL_CACHE_DIR": f"{folder}/programs"}
+                spent = spend(words, env=places, cwd=folder)
                 unit = spent if name.startswith("import") else unit
                 yield {"start": name, "run": run, "CPU s": spent, "imports": spent / unit}
 
@@ -105,7 +104,8 @@ def run_starts(draw: int) -> Iterator[Line]:
 def run_warm(draw: int, n: int, size: int) -> Line:
     """Time a fit after another one."""
     time_fit(n, size, draw + 1000)
-    return time_fit(n, size, draw)
+    unit, line = spend(STARTS["import jax, numpyro"]), time_fit(n, size, draw)
+    return line | {"imports": line["fit, CPU s"] / unit}
 
 
 MEASUREMENTS = (
@@ -120,7 +120,10 @@ MEASUREMENTS = (
     ),
     Measurement(
         "fit-warm",
-        lambda draw: [(n, 5) for n in (5, 100)] + [(LABELS, k) for k in (3, 5, 7, 11, 15, 21, 31)],
+        lambda draw: (
+            [(n, 5) for n in (5, 100, 200, 500, 1000, 2000)]
+            + [(LABELS, k) for k in (3, 5, 7, 11, 15, 21, 31)]
+        ),
         run_warm,
         Means("labels options", "labels options"),
         needs_data=False,
