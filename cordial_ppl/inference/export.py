@@ -23,7 +23,7 @@ from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Target
 from cordial_ppl.runtime.arrays import bucket
-from cordial_ppl.runtime.compilation import compiled
+from cordial_ppl.runtime.compilation import ONCE, compiled
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -233,7 +233,10 @@ def over_draws(function: Callable[..., Any], *, gradient: bool = False) -> Calla
         gradient: whether to return the gradient by the draws too.
     """
     single = jax.value_and_grad(function) if gradient else function
-    program = compiled(lambda draws, *rest: jax.vmap(lambda draw: single(draw, *rest))(draws))
+    effort = ONCE if gradient else {}
+    program = compiled(
+        lambda draws, *rest: jax.vmap(lambda draw: single(draw, *rest))(draws), **effort
+    )
 
     def run(*args: Any) -> Any:
         with jax.enable_x64(True):

@@ -22,7 +22,7 @@ from cordial_ppl.data.containers import as_numbers
 from cordial_ppl.data.readings import SUM_TOLERANCE, Readings
 from cordial_ppl.errors import ChannelError, InputError
 from cordial_ppl.inference.sites import Site, list_sites, make_readings
-from cordial_ppl.runtime.compilation import BUILDING, compiled
+from cordial_ppl.runtime.compilation import BUILDING, ONCE, compiled
 from cordial_ppl.runtime.platform import on_host, start_jax
 
 INDEPENDENT = 1e-6
@@ -319,7 +319,7 @@ def check_gradient(target: Target) -> None:
     """
     prior = Prior(*map(jnp.asarray, target.prior))
     with on_host(), jax.enable_x64(True):
-        density = jax.jit(jax.value_and_grad(target.log_density))
+        density = compiled(jax.value_and_grad(target.log_density), **ONCE)
         value, slope = density(prior.loc, prior, *target.made_up)
     bad = np.flatnonzero(~np.isfinite(slope))
     if np.isfinite(value) and bad.size:
@@ -361,7 +361,7 @@ def _check_density(target: Target) -> None:
         except TypeError:
             target.wide = True
             jax.eval_shape(look, *single, labels)
-        results = jax.jit(look)(*jax.tree.map(jnp.asarray, arrays))
+        results = compiled(look, **ONCE)(*jax.tree.map(jnp.asarray, arrays))
     _refuse(target, *map(np.asarray, results))
 
 

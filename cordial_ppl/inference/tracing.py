@@ -21,6 +21,7 @@ from cordial_ppl.data.covariates import split_vectors
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.errors import ChannelError, CordialError, InputError, say_error
 from cordial_ppl.inference.sites import Site, make_readings, name_kind
+from cordial_ppl.runtime.compilation import ONCE, compiled
 from cordial_ppl.runtime.garbage import paused
 from cordial_ppl.runtime.platform import counting_memory, on_host
 
@@ -75,7 +76,7 @@ def describe(
         return normals, transforms
 
     with paused(), on_host(), jax.enable_x64(True), explaining(channel, size):
-        normals, transforms = jax.device_get(jax.jit(probe)(*examples))
+        normals, transforms = jax.device_get(compiled(probe, **ONCE)(*examples))
         pairs = zip(*normals, strict=True)
         normals = [one if one and np.array_equal(one, other) else None for one, other in pairs]
         for index, (site, *pair) in enumerate(zip(sites, *transforms, strict=True)):
@@ -89,7 +90,7 @@ def describe(
             sites[index] = site._replace(transform=pair[0])
         if None in normals:
             run = jax.vmap(lambda key, each: sample_sites(channel, sites, key, each), (0, None))
-            draws = np.asarray(jax.jit(run)(keys, examples[0]))
+            draws = np.asarray(compiled(run, **ONCE)(keys, examples[0]))
             moments = draws.mean(axis=0), draws.std(axis=0)
     loc, scale = np.empty((2, sites[-1].slice.stop))
     for index, (site, normal) in enumerate(zip(sites, normals, strict=True)):

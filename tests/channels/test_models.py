@@ -22,15 +22,19 @@ from cordial_ppl.inference.tracing import find_covariates
 
 MODELS = Path(__file__).parents[2] / "models"
 OFTEN = ("template", "verbosity")
-FILES = [
-    pytest.param(path, marks=() if path.stem in OFTEN else pytest.mark.nightly, id=path.stem)
-    for path in sorted(MODELS.glob("*.py"))
-]
+
+
+def case(name, *values):
+    """Mark a case of a file: those that are used most are tried for each change."""
+    return pytest.param(name, *values, marks=() if name in OFTEN else pytest.mark.nightly)
+
+
+FILES = sorted(path.stem for path in MODELS.glob("*.py"))
 EVERY = [
-    each
-    for each in FILES
+    name
+    for name in FILES
     # Of several readers, and of a population's predictions.
-    if each.id not in ("readers", "user_shift")
+    if name not in ("readers", "user_shift")
 ]
 RNG = np.random.default_rng(0)
 COVARIATES = {
@@ -65,14 +69,15 @@ def probs_of(target, logits, **values):
     return np.asarray(jax.jit(target.probs)(point(target, **values), readings))
 
 
-@pytest.mark.parametrize("path", FILES)
-def test_every_file_is_plain_numpyro_and_has_words_for_what_it_adds(path):
+@pytest.mark.parametrize("name", [*map(case, FILES)])
+def test_every_file_is_plain_numpyro_and_has_words_for_what_it_adds(name):
+    path = MODELS / f"{name}.py"
     nodes = [*ast.walk(ast.parse(path.read_text()))]
     names = [node.module for node in nodes if isinstance(node, ast.ImportFrom)]
     names += [each.name for node in nodes if isinstance(node, ast.Import) for each in node.names]
     assert {str(name).partition(".")[0] for name in names} <= {"jax", "numpyro"}
     channel = load_channel(path)
-    sites = load(path.stem).sites
+    sites = load(name).sites
     assert dict(channel.parameters).keys() == {site.parameter for site in sites} - {*PARAMETERS}
 
 
@@ -109,10 +114,10 @@ def assert_identical(plain, built_in, logits, turn=lambda flat: flat):
 @pytest.mark.parametrize(
     ("name", "built_in"),
     [
-        ("template", "location"),
-        pytest.param("paper_mixture", "mixture", marks=pytest.mark.nightly),
-        pytest.param("paper_location_vector", "location-vector", marks=pytest.mark.nightly),
-        ("paper_mixture_vector", "mixture-vector"),
+        case("template", "location"),
+        case("paper_mixture", "mixture"),
+        case("paper_location_vector", "location-vector"),
+        case("paper_mixture_vector", "mixture-vector"),
     ],
 )
 def test_the_papers_channels_in_plain_numpyro_are_those_built_in(name, built_in):
@@ -142,6 +147,11 @@ def test_readers_in_plain_numpyro_are_the_papers_fusion():
     plain = load("readers")
     assert plain.size == 2 * 3 + 3
     assert_identical(plain, load("location-readers"), logits, turn)
+
+
+@pytest.mark.nightly
+@pytest.mark.literal
+def test_modes_of_readers_in_plain_numpyro_are_the_papers():
     modes = (
         cp.fit_channel(name, THREE, LABELS, method="mode")
         for name in (MODELS / "readers.py", "location-readers")
@@ -172,10 +182,10 @@ def test_a_user_shift_in_plain_numpyro_is_the_papers():
         assert grid[density.argmax()] == pytest.approx(shifts.values_[str(user)], abs=1e-9)
 
 
-@pytest.mark.parametrize("path", EVERY)
-def test_every_file_fits_and_keeps_the_order(path):
-    texts = reviews(420, seed=1)
-    extra = {name: COVARIATES[name] for name in find_covariates(load_channel(path), 5)}
+@pytest.mark.parametrize("name", [*map(case, EVERY)])
+def test_every_file_fits_and_keeps_the_order(name):
+    path, texts = MODELS / f"{name}.py", reviews(420, seed=1)
+    extra = {each: COVARIATES[each] for each in find_covariates(load_channel(path), 5)}
     known, unseen = ({k: v[own] for k, v in extra.items()} for own in (slice(20), slice(20, 420)))
     fitted = cp.ChannelCalibrator(path).fit(texts.logits[:20], texts.labels[:20], known)
     # Draws are repaired until they are: in all of 20 seeds of each file.
@@ -193,14 +203,14 @@ def test_every_file_fits_and_keeps_the_order(path):
 @pytest.mark.parametrize(
     ("name", "neutral"),
     [
-        ("template", {}),
-        ("skewed", {"skew": 0.0}),
-        ("heavy_tailed", {"width": 15.0}),
-        ("bent", {"bend": 0.0}),
-        ("uneven", {"steps": 0.0}),
-        ("verbosity", {"verbosity": 0.0}),
-        ("drift", {"drift": 0.0}),
-        ("two_populations", {"difference": 0.0}),
+        case("template", {}),
+        case("skewed", {"skew": 0.0}),
+        case("heavy_tailed", {"width": 15.0}),
+        case("bent", {"bend": 0.0}),
+        case("uneven", {"steps": 0.0}),
+        case("verbosity", {"verbosity": 0.0}),
+        case("drift", {"drift": 0.0}),
+        case("two_populations", {"difference": 0.0}),
     ],
 )
 def test_a_neutral_setting_gives_the_location_channel(name, neutral):
@@ -214,12 +224,12 @@ def test_a_neutral_setting_gives_the_location_channel(name, neutral):
 @pytest.mark.parametrize(
     ("name", "site", "value"),
     [
-        ("bent", "bend", 1.5),
-        ("skewed", "skew", 1.0),
-        ("uneven", "steps", np.array([0.6, -0.6, 0.6, -0.6])),
-        ("two_populations", "difference", 2.5),
-        ("verbosity", "verbosity", -0.8),
-        ("drift", "drift", 1.5),
+        case("bent", "bend", 1.5),
+        case("skewed", "skew", 1.0),
+        case("uneven", "steps", np.array([0.6, -0.6, 0.6, -0.6])),
+        case("two_populations", "difference", 2.5),
+        case("verbosity", "verbosity", -0.8),
+        case("drift", "drift", 1.5),
     ],
 )
 def test_what_a_channel_adds_is_found_in_data_made_by_it(name, site, value):
@@ -234,6 +244,7 @@ def test_what_a_channel_adds_is_found_in_data_made_by_it(name, site, value):
     np.testing.assert_allclose(fitted.posterior_.mean()[site], value, rtol=0, atol=0.2)
 
 
+@pytest.mark.nightly
 def test_probit_integrates_a_gaussian_over_each_option():
     values = {"offset": 0.3, "gain": 0.1, "spread": -0.2, "strength_log_odds": 60.0}
     logits = np.random.default_rng(0).normal(0, 4, (3, 5))

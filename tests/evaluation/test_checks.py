@@ -12,7 +12,7 @@ import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.evaluation.checks import check_channel
+from cordial_ppl.evaluation.checks import check_channel, density
 from cordial_ppl.evaluation.checks.checking import NEEDED, PROMISES
 from cordial_ppl.evaluation.checks.density import check_conflict
 from cordial_ppl.evaluation.checks.exactness import (
@@ -24,6 +24,12 @@ from cordial_ppl.evaluation.checks.exactness import (
 from cordial_ppl.evaluation.checks.trial import make_trial
 
 GALLERY = sorted((Path(__file__).parents[2] / "models").glob("*.py"))
+
+
+@pytest.fixture
+def five(monkeypatch):
+    """Try the contract with five options alone, which takes a quarter of the time."""
+    monkeypatch.setattr(density, "SIZES", (5,))
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +87,7 @@ def test_a_broken_contract_is_the_one_line(tmp_path, name, words):
         ("beyond", "indices"),
     ],
 )
-def test_a_broken_promise_fails_in_its_line(tmp_path, name, line):
+def test_a_broken_promise_fails_in_its_line(tmp_path, five, name, line):
     report = check_channel(write_channel(tmp_path, name), checks=PROMISES)
     assert report[line].status == "fail"
     order = "order of saturated readings"
@@ -95,7 +101,7 @@ def test_a_broken_promise_fails_in_its_line(tmp_path, name, line):
 
 
 @pytest.mark.parametrize(("loc", "scale"), [(0.0, 1.0), (-1.5, 0.05)])
-def test_a_prior_that_fights_the_labels(tmp_path, loc, scale):
+def test_a_prior_that_fights_the_labels(tmp_path, five, loc, scale):
     # However narrow: where labels can hardly move it, the posterior says little of a conflict.
     path = write_channel(tmp_path, "sound", loc, scale)
     line = check_channel(path, checks=[check_conflict])["prior against labels"]
@@ -158,6 +164,6 @@ def test_ranks_find_a_posterior_of_another_width(width):
         (("location",), "needs 20 or more data sets; got 3"),
     ],
 )
-def test_bad_input(given, message):
+def test_bad_input(five, given, message):
     with pytest.raises(cp.InputError, match=message):
         check_channel(*given, simulations=0 if len(given) > 1 else 3)

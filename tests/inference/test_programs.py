@@ -27,7 +27,7 @@ def lengthy(readings, labels=None):
     """A channel that uses everything that there is: readings, histogram and a covariate."""
     slope = numpyro.sample("slope", dist.LogNormal(0.0, 1.0))
     tilt = numpyro.sample("tilt", dist.Normal(0.0, 0.5))
-    share = numpyro.sample("share", dist.Beta(2.0, 5.0))
+    share = numpyro.sample("share", dist.Kumaraswamy(2.0, 5.0))
     extra = (
         tilt * jnp.log(readings.covariates["length"])[:, None] * jnp.linspace(-1.0, 1.0, 5)[None]
     )

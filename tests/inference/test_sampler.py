@@ -201,9 +201,10 @@ def test_importance_weights_are_right_without_moves(shift, scale):
 
 def coin(readings, labels=None):
     """Labels that know nothing of the text; a model that fails for shares below a bound."""
-    share = numpyro.sample("share", dist.Beta(2.0, 1.0))
+    # Beta(2, 1), whose draws need no loop: they compile in a fifth of the time.
+    share = jnp.asarray(numpyro.sample("share", dist.Kumaraswamy(2.0, 1.0)))
     probs = jnp.stack([1 - share, share])[None] + 0.0 * readings.logits
-    allowed = jnp.asarray(share) > readings.covariates["bound"][:, None]
+    allowed = share > readings.covariates["bound"][:, None]
     observe(None, labels, probs=jnp.where(allowed, probs, jnp.nan))
 
 
