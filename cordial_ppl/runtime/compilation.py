@@ -31,7 +31,7 @@ OPTIONS: dict[str, bool | int | str] = {
 }
 """What XLA is told, where this version of it has the option."""
 
-ONCE = {"xla_backend_optimization_level": 0}
+ONCE: dict[str, Any] = {"xla_backend_optimization_level": 0}
 """What it is told besides of a program that runs once: it compiles in a third to half the time."""
 
 MAPPINGS = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
