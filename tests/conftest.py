@@ -4,11 +4,10 @@ import os
 import warnings
 from pathlib import Path
 
-# Programs that were compiled are found again by the next run.  JAX writes them where others may
-# read them, so each worker has a folder of its own.
+# Programs that were compiled are found by other workers, by processes that tests start and by the
+# next run.  One that is met half written is compiled again, as it is for users.
 PROGRAMS = Path(__file__).parent.parent / ".cache" / "programs"
-WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
-os.environ["JAX_COMPILATION_CACHE_DIR"] = str(PROGRAMS / WORKER)
+os.environ["JAX_COMPILATION_CACHE_DIR"] = str(PROGRAMS)
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # What a slow machine would say meanwhile is in nobody's way but that of tests.

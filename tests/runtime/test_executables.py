@@ -8,12 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
+import jaxlib
 import numpy as np
 import pytest
 
 import cordial_ppl as cp
 from cordial_ppl.evaluation.synthetic import reviews
+from cordial_ppl.runtime import executables
 from cordial_ppl.runtime.cache import VARIABLE
+from cordial_ppl.runtime.compilation import compiled
 
 PROGRAM = """
 import json, sys
@@ -34,61 +38,96 @@ print(json.dumps([len(traced), "numpyro" in sys.modules, probs.tolist(), median]
 """
 
 
-def run(folder: Path, channel="mixture", before="", **environment):
+def run(folder: Path):
     """Fit and predict in a new process; return traces, whether NumPyro was needed, and results."""
-    command = [sys.executable, "-W", "error", "-c", before + PROGRAM, str(channel)]
+    command = [sys.executable, "-W", "error", "-c", PROGRAM, "scalar"]
     # What the tests have chosen for themselves is not the package's own folder.
     clean = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
-    environment = clean | {VARIABLE: str(folder)} | environment
+    environment = clean | {VARIABLE: str(folder)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr, done.stderr
-    traces, models, *results = json.loads(done.stdout)
-    return traces, models, results
+    return json.loads(done.stdout)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A folder that two processes have filled at once."""
-    path = tmp_path_factory.mktemp("programs")
-    path.chmod(0o700)
+def test_a_second_process_traces_nothing(tmp_path):
+    """Though two have filled the folder at once."""
+    tmp_path.chmod(0o700)
     with ThreadPoolExecutor(2) as pool:
-        (traced, models, one), (_, _, other) = pool.map(run, [path] * 2)
+        (traced, models, *one), (_, _, *other) = pool.map(run, [tmp_path] * 2)
     assert traced and models and one == other
-    return path, one
+    assert run(tmp_path) == [0, False, *one]
 
 
-def test_a_second_process_traces_nothing(folder):
-    path, expected = folder
-    assert run(path) == (0, False, expected)
+class Programs:
+    """Programs of a process that has just begun, whose executables are in a folder."""
+
+    def __init__(self, folder):
+        self.folder, self.traced = folder, []
+
+    def ask(self):
+        """Run two programs; return what they compute, and how many of them were traced."""
+        executables.LOADED.clear()
+        self.traced.clear()
+        return [self.make(name, factor)(np.arange(3.0)) for name, factor in (("a", 2), ("b", 3))]
+
+    def make(self, name, factor):
+        def multiply(x):
+            self.traced.append(name)
+            return (factor * x @ jnp.eye(3),)
+
+        return compiled(multiply, name=f"{name} of tests")
+
+    @property
+    def files(self):
+        return sorted(self.folder.glob(f"{'?' * 64}-cache"))
 
 
-def test_another_setting_of_jax_is_another_program(folder):
-    path, expected = folder
-    before = {*path.iterdir()}
-    traced, _, results = run(path, JAX_DEFAULT_MATMUL_PRECISION="highest")
-    assert traced and {*path.iterdir()} > before
-    np.testing.assert_allclose(results[0], expected[0], rtol=1e-5)
+@pytest.fixture
+def programs(tmp_path, monkeypatch):
+    """Two programs that have been written."""
+    monkeypatch.setattr(executables, "LOADED", {})
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    before = jax.config.jax_compilation_cache_dir
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path))
+    made = Programs(tmp_path)
+    assert_right(made.ask())
+    assert len(made.traced) == len(made.files) == 2
+    assert_right(made.ask())
+    assert not made.traced
+    yield made
+    jax.config.update("jax_compilation_cache_dir", before)
+
+
+def assert_right(results):
+    np.testing.assert_allclose(np.squeeze(results), np.outer([2, 3], np.arange(3)))
+
+
+def test_another_setting_of_jax_is_another_program(programs):
+    jax.config.update("jax_default_matmul_precision", "highest")
+    try:
+        assert_right(programs.ask())
+    finally:
+        jax.config.update("jax_default_matmul_precision", None)
+    assert len(programs.traced) == 2 and len(programs.files) == 4
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-100], lambda data: data])
-def test_what_is_not_as_it_was_written_is_compiled_again(folder, tmp_path, damage):
-    path, expected = folder
-    files = [file for file in path.iterdir() if len(file.stem) == len(f"{'':64}-cache")]
-    assert len(files) > 1
+def test_what_is_not_as_it_was_written_is_compiled_again(programs, damage):
     # What is whole is of another program.
-    for file, other in zip(files, files[1:] + files[:1], strict=True):
-        (tmp_path / file.name).write_bytes(damage(other.read_bytes()))
-    tmp_path.chmod(0o700)
-    traced, _, results = run(tmp_path)
-    assert traced and results == expected
+    contents = [file.read_bytes() for file in reversed(programs.files)]
+    for file, other in zip(programs.files, contents, strict=True):
+        file.write_bytes(damage(other))
+    assert_right(programs.ask())
+    assert len(programs.traced) == 2
+    assert_right(programs.ask())
+    assert not programs.traced
 
 
-def test_a_version_without_the_private_interface_traces(folder):
-    path, expected = folder
-    gone = "import sys, jax, jaxlib; del jaxlib.xla_client; sys.modules['jaxlib.xla_client'] = None"
-    traced, _, results = run(path, before=gone)
-    assert traced
-    np.testing.assert_allclose(results[0], expected[0], rtol=1e-5)
+def test_a_version_without_the_private_interface_traces(programs, monkeypatch):
+    monkeypatch.delattr(jaxlib, "xla_client")
+    monkeypatch.setitem(sys.modules, "jaxlib.xla_client", None)
+    assert_right(programs.ask())
+    assert len(programs.traced) == 2
 
 
 MODEL = """
@@ -103,13 +142,12 @@ def model(readings, labels=None):
 """
 
 
-def test_a_channel_of_a_file_follows_the_file(tmp_path):
-    channel, programs = tmp_path / "mine.py", tmp_path / "programs"
+def test_a_channel_of_a_file_follows_the_file(programs, tmp_path):
+    channel, texts = tmp_path / "mine.py", reviews()
     for place in (0.0, 3.0):
+        executables.LOADED.clear()
         channel.write_text(MODEL.format(place))
-        _, _, (probs, median) = run(programs, channel)
+        fitted = cp.ChannelCalibrator(channel).fit(texts.logits[:20], texts.labels[:20])
+        median = np.median(fitted.posterior_.parameters()["temperature"])
         assert abs(np.log(median) - place) < 1
-    texts = reviews()
-    with jax.numpy_dtype_promotion("standard"):
-        fresh = cp.ChannelCalibrator(channel).fit(texts.logits[:20], texts.labels[:20])
-    np.testing.assert_allclose(probs, fresh.predict_proba(texts.logits[20:60]), rtol=1e-4)
+    assert len(programs.files) == 2, "what follows from a file is not kept"
