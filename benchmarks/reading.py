@@ -22,8 +22,9 @@ OUTCOMES = ("right", "left out", "rightly left out", "wrong, warned of", "WRONG"
 
 
 class Judgment(NamedTuple):
-    """What a judge wrote, the options, the right one if any, and whether it is apart from prose."""
+    """In whose manner, what a judge wrote, the options, the right one if any, and whether apart."""
 
+    family: str
     text: str
     scale: tuple[str, ...]
     answer: str | None
@@ -36,12 +37,13 @@ def judgments(path: Path = FILE) -> list[Judgment]:
         families = tomllib.load(file)
     return [
         Judgment(
+            family,
             row["text"],
             tuple(row.get("scale", STARS).split(",")),
             None if row["answer"] == "none" else row["answer"],
             row["explicit"],
         )
-        for rows in families.values()
+        for family, rows in families.items()
         for row in rows
     ]
 
