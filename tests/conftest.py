@@ -91,7 +91,15 @@ def pytest_runtest_setup(item):
 
 
 @pytest.fixture
-def cordial(tmp_path, monkeypatch):
+def fits_once(monkeypatch):
+    """Fit the same labels once, whichever commands ask for it: what a fit is others test."""
+    from fits import fit_once
+
+    monkeypatch.setattr("cordial_ppl.stack.members.fit_cases", fit_once)
+
+
+@pytest.fixture
+def cordial(tmp_path, monkeypatch, fits_once):
     """Run the program in an empty folder."""
     import program
 

@@ -18,6 +18,11 @@ def pin(pinned: bool) -> None:
     _pinned = pinned
 
 
+def is_pinned() -> bool:
+    """Whether the seeds are those that the tests name."""
+    return _pinned
+
+
 def shift_seeds() -> None:
     """Shift what NumPy and JAX make of a seed, in tests and in the package, if the variable asks.
 

@@ -38,7 +38,7 @@ COMPLETE = [
 
 @pytest.mark.pinned
 @pytest.mark.parametrize("name", COMPLETE)
-def test_a_page_does_as_it_says(name, tmp_path, monkeypatch):
+def test_a_page_does_as_it_says(name, tmp_path, monkeypatch, fits_once):
     for folder in ("tests", "models"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
