@@ -50,7 +50,12 @@ CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
 jaxtyping.install_import_hook("cordial_ppl", CHECKER)
 
 # A slow machine is no fault of the tests.
-settings.register_profile("cordial", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "cordial",
+    max_examples=100 if NIGHTLY else 30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("cordial")
 
 
@@ -96,6 +101,12 @@ def fits_once(monkeypatch):
     from fits import fit_once
 
     monkeypatch.setattr("cordial_ppl.stack.members.fit_cases", fit_once)
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Leave the pictures of reports out, which take a second, where a test is of something else."""
+    monkeypatch.setattr("cordial_ppl.plots.report.pictures._draw", lambda *_: "data:,")
 
 
 @pytest.fixture

@@ -37,7 +37,13 @@ COMPLETE = [
 
 
 @pytest.mark.pinned
-@pytest.mark.parametrize("name", COMPLETE)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name.endswith(".md") else pytest.mark.nightly)
+        for name in COMPLETE
+    ],
+)
 def test_a_page_does_as_it_says(name, tmp_path, monkeypatch, fits_once):
     for folder in ("tests", "models"):
         (tmp_path / folder).symlink_to(ROOT / folder)

@@ -20,7 +20,10 @@ from cordial_ppl.decisions.estimates.requirement import parse
 from cordial_ppl.plots.report import TaskTexts, gather
 from cordial_ppl.tables import write_table
 
-OPTIONS, GROUPS, USERS = ("poor", "fair", "good", "great"), ("Ada", "Bob", "Cy"), ("una", "vic")
+pytestmark = pytest.mark.usefixtures("undrawn")
+
+OPTIONS = "poor", "fair", "good", "great", "superb"
+GROUPS, USERS = ("Ada", "Bob", "Cy"), ("una", "vic")
 TEXTS, LABELLED, READ_AGAIN = 48, 24, 40
 UNREAD = np.arange(TEXTS) % 11 == 5
 READINGS, ANSWERS = ("readings", "again", "judges"), ("labels", "fresh")
@@ -63,27 +66,27 @@ class World:
 def make_world() -> World:
     """Make soft readings, too low for one system and with gaps, and labels of unlike users."""
     rng = np.random.default_rng(5)
-    codes, user = rng.integers(0, 4, TEXTS), rng.integers(0, 2, TEXTS)
+    codes, user = rng.integers(0, 5, TEXTS), rng.integers(0, 2, TEXTS)
     system = np.arange(TEXTS) % 3
     notes = {"system": [GROUPS[k] for k in system], "user": [USERS[k] for k in user]}
     ids = {"item_id": [f"t{k:02d}" for k in range(TEXTS)]}
 
     def read(noise: float, reader: str) -> pl.DataFrame:
         middle = codes - 0.7 * (system == 1) + rng.normal(0, noise, TEXTS)
-        logits = -((np.where(UNREAD, np.nan, middle)[:, None] - np.arange(4)) ** 2).round(6)
+        logits = -((np.where(UNREAD, np.nan, middle)[:, None] - np.arange(5)) ** 2).round(6)
         columns = pl.DataFrame(logits, [f"logit_{option}" for option in OPTIONS]).fill_nan(None)
         return pl.DataFrame({**ids, **notes, "reader": [reader] * TEXTS}).hstack(columns)
 
     one, other, again = read(0.6, "x1"), read(0.9, "x2"), read(0.6, "x1")
-    given = np.clip(codes + rng.choice([-1, 0, 0, 1], TEXTS) + user, 0, 3)
+    given = np.clip(codes + rng.choice([-1, 0, 0, 1], TEXTS) + user, 0, 4)
     labels = pl.DataFrame({**ids, "label": [OPTIONS[k] for k in given], "order": range(TEXTS)})
     tables = {"readings": one, "again": again[:READ_AGAIN], "judges": pl.concat([one, other])}
     return World(tables | {"labels": labels[:LABELLED], "fresh": labels[LABELLED:READ_AGAIN]})
 
 
 WORLD = make_world()
-CALIBRATOR, FAST, PASSING = "c.cordial", ("--inference", "mode"), ("good", "great")
-READ, BOTH, PASS = "readings.{0}", ("readings.{0}", "labels.{1}"), ("--pass", "good,great")
+CALIBRATOR, FAST, PASSING = "c.cordial", ("--inference", "mode"), OPTIONS[2:]
+READ, BOTH, PASS = "readings.{0}", ("readings.{0}", "labels.{1}"), ("--pass", ",".join(PASSING))
 COMMANDS: dict[str, tuple[str, ...]] = {
     "calibrate": ("calibrate", *BOTH, "-o", "o.csv", *FAST),
     "predict": ("predict", CALIBRATOR, READ, "-o", "o.csv"),
@@ -185,7 +188,9 @@ CHANGES: dict[str, World] = {
         lambda table: turn(table, True), more=("--options", ",".join(OPTIONS))
     ),
     "other ids": WORLD.rename({f"t{k:02d}": f"id-{97 * k % 100:02d}-x" for k in range(TEXTS)}),
-    "other options": WORLD.rename(dict(zip(OPTIONS, ("zim", "yot", "xel", "wug"), strict=True))),
+    "other options": WORLD.rename(
+        dict(zip(OPTIONS, ("zim", "yot", "xel", "wug", "vex"), strict=True))
+    ),
     "other groups": WORLD.rename({"Ada": "kim", "Bob": "leo", "Cy": "moe", "una": "zed"}),
     "files that are split": replace(WORLD, ending="folder"),
     **{ending: replace(WORLD, ending=ending) for ending in ("parquet", "xlsx", "jsonl")},
@@ -237,7 +242,7 @@ IDS = WORLD.tables["readings"]["item_id"].to_list()
 LOGITS, AGAIN, BY_JUDGE = (
     as_logits(WORLD.tables[name].select(pl.col("^logit_.*$")), gaps=True) for name in READINGS
 )
-JUDGES, ROWS = BY_JUDGE.reshape(2, TEXTS, 4).swapaxes(0, 1), np.arange(LABELLED)
+JUDGES, ROWS = BY_JUDGE.reshape(2, TEXTS, 5).swapaxes(0, 1), np.arange(LABELLED)
 LABELS, FRESH = (WORLD.tables[name]["label"].to_list() for name in ANSWERS)
 SYSTEM, USER = (WORLD.tables["readings"][name].to_list() for name in ("system", "user"))
 

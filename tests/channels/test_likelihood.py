@@ -60,9 +60,15 @@ def test_a_categorical_is_what_observe_is(model):
     readings = cp.Readings(LOGITS, np.full(5, 0.2))
     labels = np.where(np.arange(len(LABELS)) % 4, LABELS, -1)
     flat = jnp.array([0.7])
-    likelihoods = (own.log_likelihood(flat, readings, labels) for own in (found, expected))
-    np.testing.assert_allclose(*likelihoods, rtol=1e-9)
-    np.testing.assert_allclose(*(own.probs(flat, readings) for own in (found, expected)), rtol=1e-9)
+
+    @jax.jit
+    def evaluate(flat):
+        both = found, expected
+        likelihoods = [own.log_likelihood(flat, readings, labels) for own in both]
+        return likelihoods, [own.probs(flat, readings) for own in both]
+
+    for pair in evaluate(flat):
+        np.testing.assert_allclose(*pair, rtol=1e-9)
     modes = (
         cp.ChannelCalibrator(channel, inference="mode").fit(LOGITS, LABELS).predict_proba(TEST)
         for channel in (tried, observing)
@@ -82,12 +88,13 @@ def test_a_categorical_is_what_observe_is(model):
     ids=["logits", "probs", "ordered", "binomial", "beta-binomial"],
 )
 def test_probabilities_are_those_of_numpyro(fn):
+    @jax.jit
+    def both(labels):
+        return as_ordinal(fn(), 3).log_prob(labels), fn().log_prob(labels)
+
     with jax.numpy_dtype_promotion("standard"):
-        fn = fn()
-        ordinal = as_ordinal(fn, 3)
-        expectations = [fn.log_prob(jnp.full(2, option)) for option in range(3)]
-    for option, expected in enumerate(expectations):
-        np.testing.assert_allclose(ordinal.log_prob(jnp.full(2, option)), expected, rtol=1e-6)
+        for option in range(3):
+            np.testing.assert_allclose(*both(jnp.full(2, option)), rtol=1e-6)
 
 
 def test_models_that_branch_that_fail_for_a_text_and_of_another_size():

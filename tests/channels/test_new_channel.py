@@ -30,7 +30,7 @@ def mine(tmp_path):
     return path
 
 
-def test_a_new_channel_goes_everywhere(cordial, mine, tmp_path):
+def test_a_new_channel_goes_everywhere(cordial, mine, tmp_path, undrawn):
     doubt = np.random.default_rng(0).uniform(0.5, 2.0, TEXTS)
     readings, labels = write_tables(tmp_path, doubt=doubt)
     logits = np.stack([np.array(read(readings)[f"logit_{k}"], float) for k in range(1, 6)], 1)

@@ -96,7 +96,13 @@ def test_a_bug_stays_one(fail):
 
 @pytest.mark.parametrize(
     "options",
-    [("a,b", "c d"), ('say "no"', "it's"), ("-1", "0", "1"), ("très mauvais", "坏, ★ 👍")],
+    # Five of each: the programs are those of other tests.
+    [
+        ("a,b", "c d", *"efg"),
+        ('say "no"', "it's", *"345"),
+        ("-1", "0", "1", "2", "3"),
+        ("très mauvais", "坏, ★ 👍", *"abc"),
+    ],
 )
 def test_options_are_read_as_they_are_advised(cordial, fail, options):
     typed = shlex.split(fail(needed("options", options))[0].split(" Say: ")[1][:-1])

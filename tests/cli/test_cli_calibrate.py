@@ -113,7 +113,7 @@ def test_a_calibrator_knows_what_it_is_for(judged, cordial, as_json, tmp_path):
     assert "warning" not in predict(**later) + predict(reader_model="a") + predict()
 
 
-def test_monitor_and_report_say_what_differs(judged, as_json, cordial, tmp_path):
+def test_monitor_and_report_say_what_differs(judged, as_json, cordial, tmp_path, undrawn):
     readings, labels = write_made(tmp_path, **MADE)
     readings.rename(tmp_path / "old.csv")
     readings, _ = write_made(tmp_path, **MADE | {"reader_model": "b"})

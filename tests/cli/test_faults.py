@@ -43,7 +43,7 @@ def full_disk(room=1000):
         "fit r.csv l.csv --inference mode -o c.cordial",
     ],
 )
-def test_a_command_on_a_full_disk(cordial, refused, tmp_path, words):
+def test_a_command_on_a_full_disk(cordial, refused, tmp_path, undrawn, words):
     """No file appears, and the one that was there stays."""
     tables = write_tables(tmp_path, system=["a", "b"] * 30)
     cordial(*fast("fit", *tables, "-o", "c.cordial"))

@@ -87,8 +87,17 @@ def test_figures_are_what_they_are_called():
     assert found.distance == pytest.approx(rated[1] - rated[0])
 
 
-@pytest.mark.parametrize("make", [soft, hard])
-@pytest.mark.parametrize(("few", "many"), [(20, 20), (20, 1000), (300, 200)])
+@pytest.mark.parametrize(
+    ("make", "few", "many"),
+    [
+        (soft, 20, 20),
+        (hard, 300, 200),
+        *(
+            pytest.param(*each, marks=pytest.mark.nightly)
+            for each in ((hard, 20, 20), (soft, 20, 1000), (hard, 20, 1000), (soft, 300, 200))
+        ),
+    ],
+)
 def test_p_values_keep_their_error_rate(make, few, many, monkeypatch):
     """Of 300 tables the share with p up to a level is the level, within four standard errors."""
     monkeypatch.setattr(drift, "PERMUTATIONS", 199)

@@ -94,8 +94,18 @@ def test_an_estimate_is_of_the_corpus(estimate, fitted):
     assert alone.overall.mean.mean == pytest.approx(estimate.overall.mean.mean, abs=0.05)
 
 
-@pytest.mark.parametrize("clusters", [None, np.arange(TEXTS) // 6])
-@pytest.mark.parametrize("of", ["like-these", "these"])
+CLUSTERS = np.arange(TEXTS) // 6
+
+
+@pytest.mark.parametrize(
+    ("of", "clusters"),
+    [
+        ("like-these", None),
+        ("these", CLUSTERS),
+        pytest.param("like-these", CLUSTERS, marks=pytest.mark.nightly),
+        pytest.param("these", None, marks=pytest.mark.nightly),
+    ],
+)
 def test_all_that_is_estimated_agrees(fitted, of, clusters):
     """Pass rates of complements, shares, means, rates of the judge: sums of the same draws."""
     options = fitted.fit_.scale.options

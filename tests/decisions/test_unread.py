@@ -120,6 +120,7 @@ def test_rates_add_up_and_groups_do_to_the_whole(world):
     assert whole.passing.judged == pytest.approx((read >= 3).mean())
 
 
+@pytest.mark.nightly
 def test_unlike_systems_are_not_drawn_to_each_other():
     """Half of the texts of a good and of a bad system are unread at random."""
     held = []

@@ -53,7 +53,7 @@ def test_classes_that_are_never_seen(labels):
 
 
 @pytest.mark.filterwarnings("ignore:the posterior of channel:cordial_ppl.errors.CordialWarning")
-@pytest.mark.parametrize("size", [2, 11])
+@pytest.mark.parametrize("size", [2, pytest.param(11, marks=pytest.mark.nightly)])
 def test_short_and_long_scales(size):
     texts = reviews(52, seed=2, options=size)
     found = Stack(texts.options, channels=("mixture-vector",), calibrators=("odds",))

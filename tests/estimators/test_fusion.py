@@ -228,6 +228,7 @@ def test_priors_reach_the_joint_channel():
     np.testing.assert_allclose(found.mean()["temperature"], np.exp(1.0), rtol=0.01)
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::cordial_ppl.CordialWarning")
 def test_the_papers_fusion_is_its_literal_parts():
     """Stacks of the literal method, a second with the same counts, and the joint channel."""

@@ -82,6 +82,7 @@ print(killed)
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 def test_a_run_that_is_killed_ends_like_one_that_is_not(tmp_path):
     path = os.pathsep.join(map(str, PATHS))

@@ -49,7 +49,7 @@ def episodes(n, number=3, shift=0.0):
 def test_the_loss_is_that_of_the_stack():
     batch = episodes(40)
     zero = {m: np.zeros((1, 2), np.float32) for m in MEMBERS}
-    found = descent.stack_losses(zero, zero, batch, COUNTS)
+    found = jax.jit(descent.stack_losses)(zero, zero, batch, COUNTS)
     for row, loss in enumerate(np.asarray(found)):
         said = np.stack([batch.held_out[m].probs[row].mean(0) for m in MEMBERS], -1)
         weights = stack_weights(np.log(said), COUNTS)

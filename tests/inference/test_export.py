@@ -14,10 +14,11 @@ from scipy.special import logit
 from scipy.stats import norm
 
 import cordial_ppl as cp
-from cordial_ppl.channels import CHANNELS
+from cordial_ppl.channels import CHANNELS, PAPER_CHANNELS
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, label_histogram
 from cordial_ppl.estimators.fusion.fusion_fit import JOINT
+from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.export import draw_options
 
 pytestmark = pytest.mark.literal
@@ -27,9 +28,16 @@ ALONE = {"posterior", "prior", "log_prior", "sample_stats"}
 OF_TEXTS = {"log_likelihood", "posterior_predictive", "prior_predictive", "observed_data"}
 
 
-@pytest.fixture(scope="module")
-def judge():
-    return cp.Cordial.paper(list("abcde")).fit(LOGITS, [*map("abcde".__getitem__, LABELS)])
+@pytest.fixture(
+    scope="module",
+    params=[
+        ("location", "mixture-vector"),
+        pytest.param(PAPER_CHANNELS, marks=pytest.mark.nightly, id="all"),
+    ],
+)
+def judge(request):
+    stack = Stack(list("abcde"), channels=request.param, calibrators=(), inference="laplace")
+    return stack.fit(LOGITS, [*map("abcde".__getitem__, LABELS)])
 
 
 def test_a_weighted_posterior_becomes_equal_draws():
@@ -228,8 +236,8 @@ def test_chains_and_readers_are_dimensions():
 
 def test_texts_of_ones_own_are_those_of_the_fit(judge):
     tree: Any = judge.to_datatree(LOGITS, NAMED)
-    expected = judge.to_datatree()["mixture"]["log_likelihood"]["label"].values
-    np.testing.assert_array_equal(tree["mixture"]["log_likelihood"]["label"].values, expected)
+    expected = judge.to_datatree()["location"]["log_likelihood"]["label"].values
+    np.testing.assert_array_equal(tree["location"]["log_likelihood"]["label"].values, expected)
     with pytest.raises(cp.InputError, match="go together"):
         judge.to_datatree(LOGITS)
     with pytest.raises(cp.NotFittedError):

@@ -174,7 +174,7 @@ def test_literal_draws_are_three_hundred_of_the_inflated_gaussian():
     white = (points - gaussian.mean) @ np.linalg.inv(gaussian.factor).T
     noise = np.random.default_rng(0).standard_normal((300, 2))
     np.testing.assert_allclose(white, 1.5 * noise, rtol=0, atol=1e-9)
-    density = jax.vmap(lambda w: log_density(target, w))(jnp.asarray(points))
+    density = jax.jit(jax.vmap(lambda w: log_density(target, w)))(jnp.asarray(points))
     expected = normalise(np.asarray(density) + 0.5 * (white**2).sum(axis=1) / 1.5**2)
     np.testing.assert_allclose(normalise(log_weights), expected, rtol=0, atol=1e-6)
     # A posterior that is nearly Gaussian has the efficiency of the inflation alone.

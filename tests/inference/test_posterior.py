@@ -89,7 +89,8 @@ def test_quantiles_are_weighted(level):
 
 def test_predictions_average_the_draws():
     readings = Readings(jnp.asarray(LOGITS), jnp.asarray(HISTOGRAM))
-    probs = jax.vmap(partial(POSTERIOR.target.probs, readings=readings))(jnp.asarray(DRAWS))
+    each = jax.jit(jax.vmap(partial(POSTERIOR.target.probs, readings=readings)))
+    probs = each(jnp.asarray(DRAWS))
     found = POSTERIOR.predict_proba(LOGITS)
     expected = np.tensordot(WEIGHTS, probs, axes=1)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)

@@ -142,7 +142,15 @@ def test_fixed_gaussian_priors_are_found_and_others_are_not_taken_for_them():
     assert 0.8 < np.std(draws[:, 0]) < 1.2  # .99, sd .03
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.nightly)
+        if name in CHANNELS and name not in ("mixture", "bridge")
+        else name
+        for name in MODELS
+    ],
+)
 def test_the_density_is_that_of_numpyro(name):
     (channel, readings), target = MODELS[name], target_of(name)
     density = jax.jit(target.log_density)

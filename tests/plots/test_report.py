@@ -332,7 +332,7 @@ def test_the_command_writes_the_page(files, cordial, tmp_path, partial):
     ]
 
 
-def test_labels_of_the_command_weigh_what_their_column_says(files, cordial, tmp_path):
+def test_labels_of_the_command_weigh_what_their_column_says(files, cordial, tmp_path, undrawn):
     def score(weigh):
         rows = [f"text {k},{STARS[z]},{weigh(k)}" for k, z in enumerate(ALL_LABELS)]
         (tmp_path / "labels.csv").write_text("\n".join(["item_id,label,weight", *rows]))
@@ -341,7 +341,7 @@ def test_labels_of_the_command_weigh_what_their_column_says(files, cordial, tmp_
     assert score(lambda k: 1) != score(lambda k: 1 + k % 5)
 
 
-def test_people_and_the_judge_are_compared(judge, tmp_path):
+def test_people_and_the_judge_are_compared(judge, tmp_path, undrawn):
     """Texts of the fit out of fold, found by name, also in a file; no section without people."""
     named = replace(texts(np.repeat(ROWS, 2)), people=["a", "b"] * len(EVERYTHING))
     predicted = judge.predict_proba(EVERYTHING)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from few_labels import LABELS, LOGITS, TEST, small
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cordial_ppl.errors import InputError
@@ -31,7 +31,6 @@ def test_levels_that_are_no_probability(stack, level):
 DENSE = np.linspace(-3, 3, 60_001)
 
 
-@settings(max_examples=100)
 @given(
     seed=st.integers(0, 2**32 - 1),
     places=st.sampled_from([(-1.0, 0.0, 1.0), (2.5,), (1.0, 2.0, 1000.0), DENSE]),
@@ -57,7 +56,6 @@ def test_quantiles_are_as_they_are_defined(seed, places, shares, equal, texts, l
         assert (np.where(draws < end - slack, mass, 0).sum(axis=0) <= tail + 1e-6).all()
 
 
-@settings(max_examples=200)
 @given(
     seed=st.integers(0, 2**32 - 1),
     size=st.integers(2, 12),
