@@ -18,7 +18,7 @@ from real import EMBEDDED, SOURCES, half_of, list_tasks, split_task, trained_wit
 
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import by_text
-from cordial_ppl.data.readings import label_histogram
+from cordial_ppl.data.smoothing import smooth_histogram
 from cordial_ppl.decisions.forecasting import Outlook, forecast
 from cordial_ppl.decisions.outlook import expected_loss_and_gap
 from cordial_ppl.decisions.verdict import Advice, judge
@@ -59,7 +59,7 @@ def run(draw: int, source: str, task: str, reader: str, share: float) -> dict[st
         fit = fit_stack(Labelled(pool.logits[rows], labels, {}), scale, settings)
         assert fit.out_of_fold is not None
         losses[count] = log_loss(predict(fit, held_out)[0], truth)
-        histogram = np.tile(label_histogram(labels, scale.size), (len(truth), 1))
+        histogram = np.tile(smooth_histogram(labels, scale.size), (len(truth), 1))
         per_text, probs = by_text(labels, scale.size), fit.out_of_fold
         outlook = Outlook(*expected_loss_and_gap(fit, held_out.logits, {}))
         steps = [step for step in COUNTS if step > count]

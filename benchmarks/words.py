@@ -28,8 +28,9 @@ import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.ratings import state
-from cordial_ppl.data.readings import as_logits, label_histogram, readings_from_counts
+from cordial_ppl.data.readings import as_logits, readings_from_counts
 from cordial_ppl.data.scale import Scale
+from cordial_ppl.data.smoothing import smooth_histogram
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.judge import Points, score_points
 from cordial_ppl.decisions.verdict import NOT_THE_TOP, Advice
@@ -123,7 +124,7 @@ def compare(judge: Judge, stack: cp.Cordial) -> Iterator[Line]:
             sentences.append((sure[0], right))
     rest = ~np.isin(np.arange(len(judge.labels)), stack.fit_.labelled.texts)
     labels, probs = judge.labels[rest], stack.predict_proba(judge.logits[rest])
-    histogram = np.tile(label_histogram(stack.fit_.labelled.labels, size), (len(labels), 1))
+    histogram = np.tile(smooth_histogram(stack.fit_.labelled.labels, size), (len(labels), 1))
     per_text = by_text(labels, size)
 
     def score(each: np.ndarray) -> Points:

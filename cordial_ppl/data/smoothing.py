@@ -20,34 +20,48 @@ def _spreads(size: int) -> Float64[np.ndarray, "J K K"]:
     return (1 - share) * np.eye(size) + share * kernels / kernels.sum(axis=1, keepdims=True)
 
 
-def smooth_histogram(
-    labels: Int[np.ndarray, " n"], size: int, weights: Float[np.ndarray, " n"] | None = None
-) -> Float64[np.ndarray, " K"]:
+def smooth_counts(counts: Float[np.ndarray, "*T K"]) -> Float64[np.ndarray, "*T K"]:
     r"""Estimate the share of each label by an average of smoothed histograms.
 
     .. math:: \pi = \sum_j w_j \pi_j, \quad
         \pi_j \propto (1 - l_j) c + l_j G_j c + a_j, \quad
         w_j \propto \prod_i \pi_j^{(-i)}(z_i)
 
-    c counts the labels, G spreads each along the scale, and the weights are the likelihoods of
-    every label by the others.  Options that nobody uses and labels in heaps are so told from gaps
-    that a few labels leave by chance.
+    G spreads each label along the scale, and the weights are the likelihoods of every label by the
+    others.  Options that nobody uses and labels in heaps are so told from gaps that a few labels
+    leave by chance.
+
+    Args:
+        counts: c, how many labels each of the K options has.
+
+    Returns:
+        Shares, which are above zero and sum to one.
+
+    Source:
+        Simonoff (1995), "Smoothing categorical data", weighed as by stacking.
+    """
+    counts, added = counts[..., None, :], SMOOTHERS[:, 2:]
+    spreads, alone = _spreads(counts.shape[-1]), np.minimum(counts, 1.0)
+    smoothed = (spreads @ counts[..., None])[..., 0] + added
+    # Each label by the others: its own part goes from the count of its option.
+    others = smoothed - alone * np.diagonal(spreads, axis1=1, axis2=2)
+    rest = counts.sum(axis=-1, keepdims=True) - alone + added * counts.shape[-1]
+    fit = np.sum(counts * np.log(others / rest), axis=-1, keepdims=True)
+    shares = np.exp(fit - fit.max(axis=-2, keepdims=True))
+    averaged = np.sum(shares * smoothed / smoothed.sum(axis=-1, keepdims=True), axis=-2)
+    return averaged / shares.sum(axis=-2)
+
+
+def smooth_histogram(
+    labels: Int[np.ndarray, " n"], size: int, weights: Float[np.ndarray, " n"] | None = None
+) -> Float64[np.ndarray, " K"]:
+    """Estimate the share of each label from a few.
 
     Args:
         labels: positions 0..K-1; others (a padded -1) are not counted.
         size: number of options K.
         weights: what each label counts; one by default.
-
-    Source:
-        Simonoff (1995), "Smoothing categorical data", weighed as by stacking.
     """
-    seen, added = labels >= 0, SMOOTHERS[:, 2:]
+    seen = labels >= 0
     counts = np.bincount(labels[seen], None if weights is None else weights[seen], size)
-    spreads, alone = _spreads(size), np.minimum(counts, 1.0)
-    smoothed = spreads @ counts + added
-    # Each label by the others: its own part goes from the count of its option.
-    others = smoothed - alone * np.diagonal(spreads, axis1=1, axis2=2)
-    logs = np.log(others / (counts.sum() - alone + added * size))
-    fit = logs @ counts
-    shares = np.exp(fit - fit.max())
-    return shares / shares.sum() @ (smoothed / smoothed.sum(axis=1, keepdims=True))
+    return smooth_counts(counts.astype(float))

@@ -6,9 +6,10 @@ uncertain, so what the calibrator expects of itself counts too, less so the more
 .. math:: g = a\, \frac1n \sum_i \log \frac{p_i(z_i)}{h_{-i}(z_i)} + (1 - a)\, \bar D, \qquad
     a = \frac{n}{n + 50}
 
-with out-of-fold predictions p, the histogram h of the other labels, and the mean divergence D of p
-from the histogram.  Its standard deviation is that of the first mean and 0.85 D, each with its
-share.  The constants were measured (`benchmarks/forecasts.py`).
+with out-of-fold predictions p, the histogram h of the other labels, smoothed as that of the
+channels is (`data/smoothing.py`), and the mean divergence D of p from the histogram.  Its standard
+deviation is that of the first mean and 0.85 D, each with its share.  The constants were measured
+(`benchmarks/forecasts.py`).
 """
 
 import math
@@ -23,6 +24,7 @@ from jaxtyping import Float
 
 from cordial_ppl.data.labelling import TextLabels
 from cordial_ppl.data.scale import Scale
+from cordial_ppl.data.smoothing import smooth_counts
 from cordial_ppl.decisions.forecasting import FEWEST, Range
 from cordial_ppl.decisions.judge import LEVEL, Points, score_points
 from cordial_ppl.decisions.records import list_fields
@@ -180,8 +182,7 @@ def tabulate(reader: Points | None, verdict: Verdict | None) -> list[Sequence[st
 def guess_others(per_text: TextLabels) -> Float[np.ndarray, "T K"]:
     """Predict each text by the smoothed histogram of the labels of the others."""
     weighted = per_text.weights[:, None] * per_text.shares
-    others = weighted.sum(axis=0) - weighted + 1
-    return others / others.sum(axis=1, keepdims=True)
+    return smooth_counts(np.maximum(weighted.sum(axis=0) - weighted, 0.0))
 
 
 def judge(
@@ -210,12 +211,14 @@ def judge(
     if out_of_fold is None:
         return Verdict(Advice.LABEL, count, FEWEST, reader, alike=per_text.alike)
     counts, total, others = weights @ shares, weights.sum(), guess_others(per_text)
-    histogram = (counts + 1) / (total + scale.size)
+    histogram = smooth_counts(counts)
     probs = out_of_fold[first]
     logs = np.log(np.maximum(probs, FLOOR))
     ahead = np.sum(shares * (logs - np.log(others)), axis=1)
     calibrated = score_points(probs, per_text, scale)
-    guessed = score_points(np.broadcast_to(histogram, probs.shape), per_text, scale)
+    # Smoothing may move the middle: the median and the likeliest option are of the counts.
+    guess = (counts + 1) / (total + scale.size)
+    guessed = score_points(np.broadcast_to(guess, probs.shape), per_text, scale)
     measured = float(np.average(ahead, weights=weights))
     hoped = float(np.average(np.sum(probs * (logs - np.log(histogram)), axis=1), weights=weights))
     share = effective / (effective + LABELS_TO_BELIEVE)
@@ -236,7 +239,7 @@ def judge(
         advice, target = Advice.LABEL, max(LABELS_TO_REJECT, 2 * count)
     hope = np.average(probs.max(axis=1), weights=weights) - (weights @ probs).max() / total
     rows = np.arange(len(probs))
-    leads = shares[rows, probs.argmax(axis=1)] - shares[:, histogram.argmax()]
+    leads = shares[rows, probs.argmax(axis=1)] - shares[:, guess.argmax()]
     lead = calibrated.accuracy - guessed.accuracy
     variance = np.average((leads - lead) ** 2, weights=weights)
     luck = reach * share * math.sqrt(variance / max(effective - 1, 1))

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.data.readings import label_histogram
+from cordial_ppl.data.smoothing import smooth_histogram
 from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.stack.stacking import earned_counts, prior_weights, stack_weights
 
@@ -90,7 +90,7 @@ def weigh(
         held = folds == fold
         shares = shares_of(learn(~held), present[held])
         mixed[held] = np.einsum("nkm,nm->nk", held_out[held], shares)
-        histogram = label_histogram(labels[~held], mixed.shape[1], counted[~held])
+        histogram = smooth_histogram(labels[~held], mixed.shape[1], counted[~held])
         guessed[held] = histogram[labels[held]]
     weights, coverage = learn(np.ones(len(labels), bool)), present.any(axis=1)
     loss = mean_loss(mixed[rows, labels][coverage], counted[coverage])

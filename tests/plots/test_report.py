@@ -13,6 +13,7 @@ from few_labels import LABELS, LOGITS, STARS, TEST, TRUTH
 
 import cordial_ppl as cp
 from cordial_ppl import plots
+from cordial_ppl.data.smoothing import smooth_histogram
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.judge import number
 from cordial_ppl.plots.report import TaskTexts, gather
@@ -60,6 +61,7 @@ def test_every_score_is_what_its_name_says(judge, facts):
     raw = np.exp(TEST) / np.exp(TEST).sum(axis=1, keepdims=True)
     probs, values = judge.predict_proba(TEST), judge.fit_.scale.values
     flat = np.tile((np.bincount(LABELS, minlength=5) + 1) / (len(LABELS) + 5), (len(TEST), 1))
+    smooth = np.tile(smooth_histogram(np.array(LABELS), 5), (len(TEST), 1))
     steps = np.arange(4)
     measures = (
         lambda p: -np.log(np.maximum(p[np.arange(len(p)), TRUTH], FLOOR)),
@@ -68,8 +70,9 @@ def test_every_score_is_what_its_name_says(judge, facts):
         lambda p: (p.argmax(1) != TRUTH).astype(float),
     )
     assert facts.unseen.tolist() == [False] * 20 + [True] * len(TEST)
-    for score, measure in zip(facts.scores.values(), measures, strict=True):
-        losses = {"raw": measure(raw), "calibrated": measure(probs), "histogram": measure(flat)}
+    for rank, (score, measure) in enumerate(zip(facts.scores.values(), measures, strict=True)):
+        histogram = measure(smooth if rank < 2 else flat)
+        losses = {"raw": measure(raw), "calibrated": measure(probs), "histogram": histogram}
         expected = {name: each.mean() for name, each in losses.items()}
         assert score.means == pytest.approx(expected, rel=1e-5)
         assert score.gains.keys() == {"raw", "histogram"}

@@ -14,6 +14,7 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import as_texts, salt_texts, share_text
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import is_unread, label_histogram
+from cordial_ppl.data.smoothing import smooth_histogram
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.agreement import Agreement, agreement
 from cordial_ppl.decisions.drift import Drift
@@ -287,10 +288,11 @@ def _agree(fit: Fit, texts: TaskTexts, raw: np.ndarray, probs: np.ndarray) -> Ag
 def _score(fit: Fit, texts: Labelled, probs: Float[np.ndarray, "s K"]) -> dict[str, Score]:
     """Score the predictions of labels, one row each, beside what the reader states."""
     (raw, kind), labels, values = state(texts.logits), texts.labels, fit.scale.values
-    histogram = label_histogram(fit.labelled.labels, fit.scale.size, fit.labelled.weights)
+    seen = fit.labelled.labels, fit.scale.size, fit.labelled.weights
+    histogram, smoothed = label_histogram(*seen), smooth_histogram(*seen)
     guess = {"raw": raw, "calibrated": probs, "histogram": np.broadcast_to(histogram, probs.shape)}
     # As in the verdict: a probability of a text's own label is by the labels of the others.
-    apart = dict(guess)
+    apart = guess | {"histogram": np.broadcast_to(smoothed, probs.shape)}
     if texts is fit.labelled:
         apart["histogram"] = guess_others(fit.text_labels)[texts.ranks]
     # Half a count for each option keeps ratings from a log loss of a probability of zero.
