@@ -72,8 +72,8 @@ def pairs(tmp_path):
     rng = np.random.default_rng(4)
     texts = rng.choice(3, 30)
     rows = [(f"q{i}", f"ü{u}") for i in range(30) for u in range(3)]
-    probs = np.full((3, 3), 0.15) + 0.55 * np.eye(3)
-    cells = {f"p_{k + 1}": probs[np.repeat(texts, 3), k] for k in range(3)}
+    probs = np.full((3, 5), 0.1) + 0.5 * np.eye(3, 5)
+    cells = {f"p_{k + 1}": probs[np.repeat(texts, 3), k] for k in range(5)}
     readings = {"item_id": [item for item, _ in rows], "user": [user for _, user in rows], **cells}
     told = [row for row in range(90) if (row + row // 3) % 3]
     labels = np.minimum(texts[[row // 3 for row in told]] + 1 + [row % 3 == 2 for row in told], 3)
