@@ -166,6 +166,6 @@ MEASUREMENTS = (
         list_cells,
         run,
         Means("set task reader texts", "score set* texts* way", alike="set task texts"),
-        10,
+        3,
     ),
 )

@@ -23,7 +23,8 @@ import common_channels as common  # noqa: E402
 
 import cordial_ppl as cp  # noqa: E402
 from cordial_ppl.channels import Channel  # noqa: E402
-from cordial_ppl.data.readings import as_logits, label_histogram  # noqa: E402
+from cordial_ppl.data.readings import as_logits  # noqa: E402
+from cordial_ppl.data.smoothing import smooth_histogram  # noqa: E402
 from cordial_ppl.evaluation.synthetic import reviews  # noqa: E402
 from cordial_ppl.inference.programs import PACE  # noqa: E402
 from cordial_ppl.inference.target import build_target  # noqa: E402
@@ -43,7 +44,7 @@ def compare(name: str) -> Line:
     except cp.ChannelError as error:
         return {"refused": str(error)}
     seconds = process_time() - start
-    histogram = label_histogram(labels, logits.shape[1])
+    histogram = smooth_histogram(labels, logits.shape[1])
     first, last = (
         cp.Readings(logits[part], histogram, covariates)
         for part, covariates in zip(rows, (seen, unseen), strict=True)

@@ -93,7 +93,7 @@ def cover(calibrator: cp.Cordial, logits: np.ndarray, truth: np.ndarray) -> dict
 
 MEASUREMENTS = (
     Measurement(
-        "drift-readings", list_names, compare_readings, Means(CELL, "set* case", alike=""), 200
+        "drift-readings", list_names, compare_readings, Means(CELL, "set* case", alike=""), 50
     ),
     Measurement(
         "drift-labels",

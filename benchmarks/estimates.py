@@ -311,9 +311,9 @@ def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
         yield line
 
 
-def list_cells(designs: Sequence[str], draw: int) -> Iterator[Key]:
+def list_cells(draw: int) -> Iterator[Key]:
     """List set, design and number of labels."""
-    return itertools.product((*COLUMNS, *MADE), designs, BUDGETS)
+    return itertools.product((*COLUMNS, *MADE), DESIGNS, BUDGETS)
 
 
 def run(draw: int, source: str, design: str, n: int, rivals: bool = False) -> Any:
@@ -328,14 +328,7 @@ def run(draw: int, source: str, design: str, n: int, rivals: bool = False) -> An
     return {"|".join(cell): np.round(records, 5).tolist() for cell, records in cells.items()}
 
 
-def describe(name: str, designs: Sequence[str], rivals: bool = False) -> Measurement:
-    """Describe a measurement of some designs, whose rows all but the rivals' share."""
-    cells, measure = functools.partial(list_cells, designs), functools.partial(run, rivals=rivals)
-    return Measurement(name, cells, measure, tabulate, kept_as="" if rivals else "estimates")
-
-
 MEASUREMENTS = (
-    describe("estimates", DESIGNS),
-    *(describe(f"estimates-{design.replace(':', '-')}", [design]) for design in DESIGNS),
-    describe("estimates-rivals", DESIGNS, rivals=True),
+    Measurement("estimates", list_cells, run, tabulate, 4),
+    Measurement("estimates-rivals", list_cells, functools.partial(run, rivals=True), tabulate, 2),
 )

@@ -139,14 +139,14 @@ MEASUREMENTS = (
         list_noise,
         measure_noise,
         Means("set task reader kind ratings", "set* kind*", alike=""),
-        5,
+        2,
     ),
     Measurement(
         "monitoring-prompts",
         lambda draw: [(*of, *pair) for *of, rs in list_judges() for pair in combinations(rs, 2)],
         measure_prompts,
         Means("set task old new", "set* difference*", alike=""),
-        5,
+        2,
     ),
     Measurement(
         "monitoring-labels",

@@ -15,6 +15,7 @@ paired systems from the differences of their answers to the same prompts.
 import importlib
 import itertools
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -164,6 +165,7 @@ PEERS: Mapping[str, Callable[[Task], Ends | None]] = {
 }
 
 
+@cache
 def installed() -> list[str]:
     """Return the packages that are installed; of others a line is printed."""
     names = []

@@ -112,6 +112,7 @@ MEASUREMENTS = (
         list_cells,
         compare_losses,
         Means(CELL, "labels set*", alike="set task reader"),
+        4,
     ),
-    Measurement("planning-means", list_cells, estimate_means, tabulate, 200),
+    Measurement("planning-means", list_cells, estimate_means, tabulate, 40),
 )

@@ -1,7 +1,7 @@
 """Measurements whose numbers are published, by one command.
 
     python benchmarks/results.py --list
-    python benchmarks/results.py estimates-random stopping --draws 20
+    python benchmarks/results.py estimates stopping --draws 20
     CORDIAL_DATA=path python benchmarks/results.py          # all of them: hours
     python benchmarks/results.py --quick                    # a few cells of each, in minutes
 

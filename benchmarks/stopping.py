@@ -66,7 +66,8 @@ def describe(rows: list[Row]) -> Line:
     means, low, high = np.moveaxis(looks, -1, 0)
     off = (low > truth) | (high < truth)
     one, every = off.any(axis=1).T
-    narrow = (high - low) / 2 <= WIDTH
+    wide = high - low
+    narrow = wide / 2 <= WIDTH
     narrow[:, -1] = True
     stop, alone = narrow.argmax(axis=1).T[::-1]
     counts, runs = np.array(LOOKS), np.arange(len(rows))
@@ -78,6 +79,7 @@ def describe(rows: list[Row]) -> Line:
         **average("off at some look", every, *by),
         **average("one look's, at some look", one, *by),
         **average("one look's, at the last", off[:, -1, 0], *by),
+        **average("times as wide", (wide[..., 1] / wide[..., 0]).mean(axis=1), *by),
         **average("labels at the stop", counts[stop], *by),
         **average("off at the stop", off[runs, stop, 1], *by),
         **root_mean_square("error at the stop", errors[runs, stop], *by),
@@ -93,6 +95,6 @@ MEASUREMENTS = (
         lambda draw: [(source,) for source in (*SOURCES, *FURTHER)],
         simulate,
         tabulate,
-        200,
+        10,
     ),
 )

@@ -1,8 +1,8 @@
 """What MkDocs does for this site beside its settings.
 
-Pages that live elsewhere in the repository and notebooks join the site, links follow them, formulas
-become MathML, which browsers draw without a script, and a page that would load something from
-another host ends the build.
+Pages that live elsewhere in the repository and notebooks join the site, links follow them, measured
+figures are filled in, formulas become MathML, which browsers draw without a script, and a page that
+would load something from another host ends the build.
 """
 
 import posixpath
@@ -11,6 +11,7 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
+from figures import fill
 from latex2mathml.converter import convert
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -45,7 +46,11 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Lead links to where pages are on the site; a file that is not on it is only named."""
+    """Fill in figures, and lead links to pages on the site; other files are only named."""
+    try:
+        markdown = fill(markdown)
+    except ValueError as error:
+        raise PluginError(f"{page.file.src_uri}: {error}") from error
     here = page.file.src_uri
     folder = posixpath.dirname(HOMES.get(here, posixpath.join("docs", here)))
 

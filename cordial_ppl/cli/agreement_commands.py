@@ -36,9 +36,9 @@ def agree(
 
     Args:
         labels: Table of labels: item_id, label and annotator, or a column for each annotator.
-        cluster: Column of LABELS that names texts that are alike, such as `conversation`.
-        text: Column with the words of the texts, to show those on which people differ most.
-        texts: Table that has this column, by item_id, if READINGS has not.
+        cluster: Column of LABELS that groups similar texts, such as `conversation`.
+        text: Column of the texts themselves, to show those on which people differ most.
+        texts: Table with this column, by item_id, if READINGS does not have it.
     """
     import numpy as np
 

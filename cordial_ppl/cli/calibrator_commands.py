@@ -125,9 +125,9 @@ def monitor(
     holds, at the same rate. Exit status: 0 the same, 3 changed, 4 cannot tell yet.
 
     Args:
-        old: Table of readings at first.
-        new: Tables of readings of the same texts since, in order.
-        labels: Labels of texts of the last table, to check the calibration.
+        old: Table of the first readings.
+        new: Tables of later readings of the same texts, in order.
+        labels: Labels for texts of the last table, to check the calibration.
     """
     fitted, names = load_calibrator(calibrator, channel, columns.options)
     from cordial_ppl.data.labelling import as_texts

@@ -28,20 +28,20 @@ class Wanted:
     """What is estimated, and where it goes."""
 
     output: Annotated[options.Written | None, options.Out] = None
-    "Table to write (.csv, .parquet, .jsonl): a row for all texts and each group."
+    "Table to write (.csv, .parquet, .jsonl): one row for all texts, one for each group."
     figure: options.Figure = None
-    "Picture of the groups to write (.svg, .png, .pdf)."
+    "Plot of the groups to write (.svg, .png, .pdf)."
     cluster: Column = None
-    "Column of READINGS that names texts that are alike, such as `conversation`."
+    "Column of READINGS that groups similar texts, such as `conversation`."
     pair: Column = None
-    "Column that names what each text answers, such as a prompt, with --by."
+    "With --by: column that names what each text answers, such as its prompt."
     level: options.Level = 0.9
     of: Annotated[Literal["like-these", "these"], Parameter(metavar="TARGET")] = "like-these"
-    "What intervals are for: texts like-these (the default), or these alone."
+    "What the intervals are for: texts like these (the default), or exactly these."
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
-    "Options that pass, as 4,5: rate, and the judge's TPR and TNR."
+    "Options that count as a pass, such as 4,5: pass rate, and the judge's TPR and TNR."
     require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()
-    'Such as "mean >= 4", "A - B > 0": exit status 0 yes, 3 no, 4 cannot say.'
+    'Requirement, such as "mean >= 4" or "A - B > 0": exit status 0 yes, 3 no, 4 cannot say.'
 
 
 @command

@@ -24,7 +24,7 @@ NEXT = """
 Now with your own readings and labels (one row per text; item_id, logit_1 ... and item_id, label):
   cordial calibrate readings.csv labels.csv -o calibrated.csv"""
 
-DETAILS = options.option("Print how well each posterior is known, too.", group=options.OUTPUT)
+DETAILS = options.option("Also print how well each posterior is known.", group=options.OUTPUT)
 Verbose = Annotated[bool, DETAILS]
 
 
@@ -95,7 +95,7 @@ class SeveralTables(Fitting):
     readers: options.List = ()
     "Columns of ratings, one per judge; needs --options."
     reader: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
-    "Judge to take, from column `reader` (or COLUMN=NAME); may be repeated."
+    "Judge to use, from column `reader` (or COLUMN=NAME); may be repeated."
 
 
 @command

@@ -29,19 +29,19 @@ class Wanted:
     """How many texts to label, and which, or what more labels would give."""
 
     output: Annotated[options.Written | None, options.Out] = None
-    "Table to fill in (.csv, .parquet, .jsonl): the texts in order of labelling."
+    "Table to fill in (.csv, .parquet, .jsonl): the texts, in the order to label them."
     labelled: Annotated[Path | None, Parameter(metavar="LABELS", group=options.FILES)] = None
-    "Table of the labels that there are already, which OUT begins with."
+    "Table of existing labels, with which OUT begins."
     more: Annotated[Path | None, Parameter(metavar="CALIBRATOR", group=options.FILES)] = None
-    "Calibrator, from `cordial fit`: what would more labels give it?"
+    "Calibrator, from `cordial fit`: forecast what more labels would give it."
     by: Column = None
-    "Column, such as `system`, over whose values to spread labels evenly."
+    "Column, such as `system`: spread labels evenly over its values."
     cluster: Column = None
-    "Column of texts that are alike, to label together, such as `conversation`."
+    "Column that groups similar texts, to be labelled together, such as `conversation`."
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
     "How many texts to label."
     width: Annotated[float | None, Parameter(metavar="W")] = None
-    "With --more: how many labels give the mean of all texts within plus and minus W?"
+    "With --more: how many labels give the mean of all texts to within W?"
 
 
 @command
@@ -146,21 +146,21 @@ class Labelling:
     texts: options.File = None
     "Table with these columns by id, if READINGS does not have the texts."
     output: Annotated[options.Output, options.ending(".jsonl", ".ndjson"), options.Out] = LABELS
-    "Labels to write (.jsonl); an existing file is continued."
+    "File of labels to write (.jsonl); an existing one is continued."
     annotator: Annotated[str | None, Parameter(metavar="NAME")] = None
-    "Who labels; by default your user name. Each person has a file."
+    "Name of the person who labels; by default your user name. Each person has a file."
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
     "How many texts to label."
     by: Column = None
-    "Column, such as `system`, over whose values to spread labels evenly."
+    "Column, such as `system`: spread labels evenly over its values."
     require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()
-    'What you ask, such as "mean >= 4", "A - B > 0": the page shows when it is decided.'
+    'Requirement, such as "mean >= 4" or "A - B > 0": the page shows when it is decided.'
     within: Annotated[float | None, Parameter(metavar="W")] = None
-    "What you ask: the mean within plus and minus W."
+    "Goal: know the mean to within W; the page shows when it is reached."
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
-    "Options that pass, as 4,5, for a requirement such as `pass >= .8`."
+    "Options that count as a pass, such as 4,5, for requirements such as `pass >= .8`."
     port: Annotated[int, options.whole(0, 65535), PORT] = 0
-    "Port on this machine; by default any free one."
+    "Port on this machine; by default any free port."
 
 
 @command
@@ -241,21 +241,21 @@ class Costs:
     """What passes, and what errors and people cost: arguments of `Rule`."""
 
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
-    "Options that pass, as 4,5."
+    "Options that count as a pass, such as 4,5."
     within: Annotated[options.Natural | None, Parameter(metavar="CLASSES")] = None
-    "Instead, decide on options, which may be off by so many classes: 0, 1 ..."
+    "Decide on an option instead, which may be off by so many classes: 0, 1 ..."
     false_pass: Cost = 1.0
-    "Cost of passing what people fail."
+    "Cost of passing a text that people would fail."
     false_fail: Cost = 1.0
-    "Cost of failing what people pass."
+    "Cost of failing a text that people would pass."
     person: Annotated[float | None, Parameter(metavar="COST")] = None
     "Cost of asking a person, in the same unit."
     agree: Annotated[float | None, Parameter(metavar="SHARE")] = None
-    "Instead, ask as few as keep this agreement of the rest with people, as .9."
+    "Ask about as few texts as keep the rest in agreement with people, such as .9."
     level: Annotated[float, Parameter(metavar="P")] = 0.9
-    "How probable that has to be."
+    "Probability with which that must hold."
     audit: Annotated[float, Parameter(metavar="SHARE")] = 0.05
-    "Share of the rest that people see, too, drawn at random."
+    "Share of the other texts that people also see, drawn at random."
 
 
 @command
@@ -270,7 +270,7 @@ def decide(
 
     Args:
         output: Table to write (.csv, .parquet, .jsonl): the decision about each text.
-        figure: Picture of cost and agreement to write (.svg, .png, .pdf).
+        figure: Plot of cost and agreement to write (.svg, .png, .pdf).
     """
     from cordial_ppl.decisions.rule import Rule
     from cordial_ppl.tables import check_unfilled

@@ -16,7 +16,7 @@ from cordial_ppl.runtime.progress import doing
 ROWS = 5
 """Rows that are shown of tables that are not written."""
 
-ANSWER = "What the answer follows, where it is not found without."
+ANSWER = "Text that precedes the answer, if the answer is not found without it."
 TEXTS = f"Table {shared.TABLE}: item_id, text, other columns of the prompt."
 
 After = Annotated[str | None, shared.option(ANSWER, "REGEX", shared.ADVANCED)]
@@ -30,25 +30,25 @@ class Chosen:
     """Which fields of the rows hold what, and how answers are read: arguments of `logs.read`."""
 
     item: Fields = None
-    "Field that names the text; several make one name."
+    "Field that identifies the text; several are joined into one id."
     answer: Fields = None
-    "Field of the judge's answer; several are tasks."
+    "Field of the judge's answer; each of several is a task."
     reader: Field = None
-    "Field that names the judge; or the NAME to take; or FIELD=NAME."
+    "Field that names the judge; or the NAME to use; or FIELD=NAME."
     task: Field = None
-    "Field that names the task; or the NAME to take; or FIELD=NAME."
+    "Field that names the task; or the NAME to use; or FIELD=NAME."
     label: Fields = None
     "Field of a person's label."
     annotator: Field = None
     "Field that names that person."
     rows: Fields = None
-    "Where the rows are; each has the one around it as `outer`."
+    "Path to the rows; each row can refer to the one around it as `outer`."
     where: Annotated[Sequence[str], Parameter(metavar="CONDITION")] = ()
-    "Rows to take, FIELD=VALUE or FIELD!=VALUE; may be repeated."
+    "Rows to use, FIELD=VALUE or FIELD!=VALUE; may be repeated."
     people: Annotated[str | None, Parameter(metavar="CONDITION")] = None
-    "Rows whose answers are labels, as source=HUMAN."
+    "Rows whose answers are labels, such as source=HUMAN."
     options: shared.Names = None
-    "Options of the scale, worst first, as 1,2,3,4,5, if FILE does not name them."
+    "Options of the scale, worst first, such as 1,2,3,4,5, if FILE does not name them."
     reverse: bool = False
     "The options are named best first."
     model: Annotated[Field, Parameter(group=shared.ADVANCED)] = None
@@ -56,10 +56,10 @@ class Chosen:
     prompt: Annotated[Field, Parameter(group=shared.ADVANCED)] = None
     "Field of the judge's prompt: its name, or its text."
     form: Annotated[str, Parameter(name="--from", metavar="FORMAT", group=shared.ADVANCED)] = "auto"
-    "Format of FILE, if it is not recognised."
+    "Format of FILE, if it is not recognized."
     after: After = None
     round: shared.Rounding = None
-    "Between options: half-up, nearest-even, or split into two halves."
+    "Labels between options: half-up, nearest-even, or split into two halves."
 
 
 @command
@@ -71,7 +71,7 @@ def read(
     output: Annotated[shared.Written | None, shared.Out, shared.TABLE_OUT] = None,
     labels: Annotated[
         shared.Written | None,
-        shared.option("Table to write of the labels that FILE holds.", "LABELS", shared.FILES),
+        shared.option("Table to write, of the labels in FILE.", "LABELS", shared.FILES),
     ] = None,
     spell: shared.Spellings = (),
 ) -> Result:
@@ -159,17 +159,17 @@ class Questions:
     """Whom to ask what, and how: the prompt, the server, and what is taken of the answers."""
 
     options: Annotated[tuple[str, ...], shared.listing("A,B,...", group=shared.COLUMNS)]
-    "Options of the scale, worst first, as 1,2,3,4,5."
+    "Options of the scale, worst first, such as 1,2,3,4,5."
     model: Annotated[str, Parameter(metavar="NAME")]
     "Model to ask."
     prompt: shared.File = None
     "The whole prompt: {text}, {options}, other columns of TEXTS."
     reader: Annotated[str | None, Parameter(metavar="NAME", group=shared.COLUMNS)] = None
-    "Name of the judge, for the column `reader`; by default the model's."
+    "Name of the judge, for the column `reader`; by default the model's name."
     task: Annotated[str | None, Parameter(metavar="NAME", group=shared.COLUMNS)] = None
     "Name of the task, for the column `task`."
     question: Annotated[str | None, Parameter(metavar="TEXT")] = None
-    "What to ask."
+    "Question to ask."
     permutations: shared.Number = 1
     "Orders of the options to average over."
     server: Annotated[str | None, Parameter(metavar="URL")] = None
@@ -177,17 +177,17 @@ class Questions:
     local: bool = False
     "Run a Hugging Face model on this machine; NAME is a folder or a name."
     samples: shared.Natural = 0
-    "Sample N answers a text, for models without log-probabilities."
+    "Sample N answers per text, for models without log-probabilities."
     spell: shared.Spellings = ()
     after: After = None
     key_variable: Annotated[str | None, Parameter(metavar="NAME", group=shared.ADVANCED)] = None
-    "Environment variable of the key; by default OPENAI_API_KEY, for OpenAI's address alone."
+    "Environment variable that holds the key; by default OPENAI_API_KEY, sent to OpenAI only."
     max_tokens: Annotated[shared.Number, Parameter(group=shared.ADVANCED)] = 16
-    "Longest answer, in tokens."
+    "Maximum length of an answer, in tokens."
     concurrency: Annotated[
         int, Parameter(metavar="N", group=shared.ADVANCED, validator=AT_ONCE)
     ] = 8
-    "Questions asked at a time, 64 at most."
+    "Number of questions asked at a time, at most 64."
 
 
 @command

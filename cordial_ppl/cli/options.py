@@ -97,8 +97,12 @@ LAYOUT = "Table: item_id, and `rating`, or columns p_..., logit_..., logprob_...
 PREDICTED = option(f"Table to write {TABLE}: p_..., mean and interval, label.")
 TABLE_OUT = option(f"Table of readings to write {TABLE}.")
 CHANNEL = option("Channel file to add; its code is run, so trust it. Repeatable.", "PATH", MODEL)
-SPELLING = option("Another spelling of an option, as 1=A; repeatable.", "OPTION=TEXT", ADVANCED)
-METHOD = option("Posteriors by: laplace (the paper's), mode, nuts (minutes).", "METHOD", ADVANCED)
+SPELLING = option(
+    "Another spelling of an option, such as 1=A; repeatable.", "OPTION=TEXT", ADVANCED
+)
+METHOD = option(
+    "How to compute posteriors: laplace (the paper's), mode, nuts (minutes).", "METHOD", ADVANCED
+)
 
 List = Annotated[tuple[str, ...], listing("A,B,...")]
 Names = Annotated[tuple[str, ...] | None, listing("A,B,...")]
@@ -119,7 +123,7 @@ Figure = Annotated[Output | None, ending(".svg", ".png", ".pdf"), FILE]
 Also = Annotated[Sequence[Path], Parameter(metavar="READINGS", group=FILES)]
 Channels = Annotated[Sequence[Path], CHANNEL]
 Seed = Annotated[Natural, option("Seed of all random numbers.", group=MODEL)]
-Level = Annotated[float, option("Probability inside the intervals.", "P", MODEL)]
+Level = Annotated[float, option("Coverage of the intervals.", "P", MODEL)]
 Engine = Annotated[Literal["local", "ray"], Parameter(metavar="ENGINE", group=ADVANCED)]
 Spellings = Annotated[Sequence[str], SPELLING]
 Inference = Annotated[Literal["default", "laplace", "mode", "nuts"], METHOD]
@@ -133,7 +137,7 @@ class Files:
 
     readings: Readings
     labels: Given
-    "Table of labels: item_id and label, a row for each label."
+    "Table of labels: item_id and label, one row per label."
 
 
 @Parameter(name="*", group=COLUMNS)
@@ -142,21 +146,21 @@ class Columns:
     """Choice of what is read from tables: arguments of functions that read readings."""
 
     options: Names = None
-    "Options of the scale, worst first, as 1,2,3,4,5, if not as in READINGS."
+    "Options, worst first, such as 1,2,3,4,5, if READINGS has others."
     reader: Annotated[str | None, Parameter(metavar="NAME")] = None
-    "Judge to take if there are several, from column `reader` (or COLUMN=NAME)."
+    "Judge to use if there are several, from column `reader` (or COLUMN=NAME)."
     task: Annotated[str | None, Parameter(metavar="NAME")] = None
-    "Task to take if there are several, from column `task` (or COLUMN=NAME)."
+    "Task to use if there are several, from column `task` (or COLUMN=NAME)."
     id: Annotated[Sequence[str], Parameter(metavar="COLUMN")] = ()
-    "Column of the texts' ids, if not `item_id`; may be repeated."
+    "Column of text ids, if not `item_id`; may be repeated."
     rating: Column = None
-    "Column of ratings, one per text, to take as readings; needs --options."
+    "Column of ratings, one per text, to use as readings; needs --options."
     reverse: bool = False
-    "Turn readings round: the judge's scale runs from best to worst, the labels' not."
+    "Reverse the readings: the judge's scale runs from best to worst, the labels' does not."
     keep_form: Annotated[bool, Parameter(group=OUTPUT)] = False
-    "Write CSV as READINGS has it: separator, decimal sign, ids; Excel opens it."
+    "Write CSV in the format of READINGS (separator, decimal sign, ids), for Excel."
     round: Rounding = None
-    "Between options: half-up, nearest-even, or split into two halves."
+    "Labels between options: half-up, nearest-even, or split into two halves."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +172,7 @@ class BothColumns(Columns):
     annotator: Column = None
     "Column that names who gave a label, if not `annotator`."
     annotators: Annotated[Literal["each", "mean", "median"], Rule] = "each"
-    "Several labels of one text: keep each (the default), or use mean or median."
+    "Several labels for one text: keep each (the default), or use their mean or median."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,15 +204,15 @@ class Fitting(Tables):
 
     channel: Channels = ()
     prior: Annotated[Path | None, Parameter(metavar="FILE", group=MODEL)] = None
-    "Prior, from `cordial learn-prior`; or `own`, for the one of each channel."
+    "Prior, from `cordial learn-prior`; or `own`, for each channel's own."
     seed: Seed = 0
     inference: Inference = "default"
     prior_of: Annotated[Sequence[str], Parameter(metavar="NAME=LOC,SCALE", group=ADVANCED)] = ()
-    "Prior of one parameter, in logs if positive, in log odds if a strength."
+    "Prior of one parameter: of its log if positive, of its log odds if a strength."
     judge: Annotated[str | None, Parameter(metavar="NAME", group=MODEL)] = None
-    "Judge or model that READINGS are by; refused if they say otherwise."
+    "Judge or model that made READINGS; refused if they name another."
     prompt_file: Annotated[Path | None, Parameter(metavar="FILE", group=MODEL)] = None
-    "Prompt or rubric that READINGS are made with; refused if they say otherwise."
+    "Prompt or rubric that READINGS were made with; refused if they name another."
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -21,9 +21,9 @@ class Tasks(BothColumns):
     """Choice of tasks and judges, and what is read of them."""
 
     reader: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
-    "Judge to take, from column `reader` (or COLUMN=NAME); may be repeated."
+    "Judge to use, from column `reader` (or COLUMN=NAME); may be repeated."
     task: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
-    "Task to take, from column `task`; may be repeated."
+    "Task to use, from column `task`; may be repeated."
 
 
 @command
@@ -45,11 +45,11 @@ def learn_prior(
     A table without a column `task` is a task by its name.
 
     Args:
-        tables: Tables of readings and of labels in turn: READINGS LABELS READINGS LABELS.
+        tables: Tables of readings and labels, alternating: READINGS LABELS READINGS LABELS.
         output: Prior to write (.cordial).
         leave_out: Task to leave out; may be repeated.
         unit: Power of K in the unit of a parameter, as drift=1; repeatable.
-        rule: How far to trust the tasks: cautious, as far as they agree; or as in the paper.
+        rule: How far to trust the tasks: cautious (as far as they agree) or paper.
     """
     units = dict(split_pairs("--unit", unit, "NAME=POWER, such as drift=1", float))
     from cordial_ppl.estimators.task_tables import read_pairs, take_labelled
@@ -97,9 +97,9 @@ def check(
 
     Args:
         channel: Channel file, whose code is run, or the name of a channel.
-        readings: Table of readings to check it on, in place of made-up reviews.
+        readings: Table of readings to check it on, instead of made-up reviews.
         labels: Table of labels of some of these texts.
-        simulations: Data sets for simulation-based calibration, as 200; none by default.
+        simulations: Data sets for simulation-based calibration, such as 200; none by default.
     """
     texts: tuple[Any, ...] = ()
     if bool(readings) != bool(labels):
@@ -129,13 +129,13 @@ class Comparison:
     """What is compared, on how many labels, and where."""
 
     methods: options.List = ()
-    "Names, as raw, histogram, paper, cordial; or channel files, which are run."
+    "Methods, such as raw, histogram, paper, cordial; or channel files, whose code is run."
     budgets: Annotated[options.List, listing("N,...")] = ()
-    "Numbers of labels, as 10,20,50; by default 5 to 100."
+    "Numbers of labels, such as 10,20,50; by default 5 to 100."
     draws: options.Number = 20
-    "Random subsets of each number of labels."
+    "Random subsets for each number of labels."
     report: options.Number | None = None
-    "Labelled texts to score on; others are drawn. By default 1,000, or half of fewer."
+    "Labelled texts to score on; the rest are drawn from. By default 1,000, or half if fewer."
     seed: options.Seed = 0
     engine: options.Engine = "local"
     "Work on this machine, or on the cluster that RAY_ADDRESS names."
@@ -153,7 +153,7 @@ def sweep(tables: Tables, *, output: options.TableOut, wanted: Comparison = Comp
     done: an interrupted sweep resumes, and methods, numbers of labels and judges can be added.
 
     Args:
-        output: Table to write (.csv, .parquet, .jsonl): a row for each score.
+        output: Table to write (.csv, .parquet, .jsonl): one row per score.
     """
     if unknown := [text for text in wanted.budgets if not text.isdecimal()]:
         raise InputError(f"--budgets takes whole numbers, such as 10,20,50; got {unknown[0]!r}.")
