@@ -97,12 +97,8 @@ LAYOUT = "Table: item_id, and `rating`, or columns p_..., logit_..., logprob_...
 PREDICTED = option(f"Table to write {TABLE}: p_..., mean and interval, label.")
 TABLE_OUT = option(f"Table of readings to write {TABLE}.")
 CHANNEL = option("Channel file to add; its code is run, so trust it. Repeatable.", "PATH", MODEL)
-SPELLING = option(
-    "Another spelling of an option, such as 1=A; repeatable.", "OPTION=TEXT", ADVANCED
-)
-METHOD = option(
-    "How to compute posteriors: laplace (the paper's), mode, nuts (minutes).", "METHOD", ADVANCED
-)
+SPELLING = option("Other spelling of an option, such as 1=A; repeatable.", "OPTION=TEXT", ADVANCED)
+METHOD = option("Inference by laplace (the paper's), mode or nuts (minutes).", "METHOD", ADVANCED)
 
 List = Annotated[tuple[str, ...], listing("A,B,...")]
 Names = Annotated[tuple[str, ...] | None, listing("A,B,...")]

@@ -282,9 +282,7 @@ def readings_from_ratings(
 
 
 def label_histogram(
-    labels: Int[Any, " n"],
-    size: int,
-    weights: Float[np.ndarray, " n"] | None = None,
+    labels: Int[Any, " n"], size: int, weights: Float[np.ndarray, " n"] | None = None
 ) -> Float64[np.ndarray, " K"]:
     """Compute the share of each label, (count_k + 1) / (n + K), n the sum of weights.
 

@@ -4,6 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float, Float64, Int
+from scipy.special import softmax
 
 SMOOTHERS = np.array(
     [(*spread, added) for spread in ((0.0, 1.0), (0.5, 0.7), (0.7, 1.2)) for added in (0.25, 1.0)]
@@ -47,9 +48,8 @@ def smooth_counts(counts: Float[np.ndarray, "*T K"]) -> Float64[np.ndarray, "*T 
     others = smoothed - alone * np.diagonal(spreads, axis1=1, axis2=2)
     rest = counts.sum(axis=-1, keepdims=True) - alone + added * counts.shape[-1]
     fit = np.sum(counts * np.log(others / rest), axis=-1, keepdims=True)
-    shares = np.exp(fit - fit.max(axis=-2, keepdims=True))
-    averaged = np.sum(shares * smoothed / smoothed.sum(axis=-1, keepdims=True), axis=-2)
-    return averaged / shares.sum(axis=-2)
+    shares = smoothed / smoothed.sum(axis=-1, keepdims=True)
+    return np.sum(softmax(fit, axis=-2) * shares, axis=-2)
 
 
 def smooth_histogram(
