@@ -278,7 +278,8 @@ def _digest_prompt(path: Path, scale: Any) -> list[str]:
 def list_groups(table: Any, labels: Any, rows: Any) -> dict[str, list[str]]:
     """List what may name groups of the labelled texts, by column of both tables.
 
-    A column of three options or more is of another judge's or person's ratings.
+    A column of three options or more is of another judge's or person's ratings; what begins with
+    "label" is of labels.
     """
     from cordial_ppl.tables import list_cells
 
@@ -288,7 +289,7 @@ def list_groups(table: Any, labels: Any, rows: Any) -> dict[str, list[str]]:
     def are_ratings(cells: set[str]) -> bool:
         return len(cells) > 2 and all(table.scale.named(cell) is not None for cell in cells)
 
-    return {name: cells for name, cells in groups.items() if not are_ratings({*cells} - {""})}
+    return {k: v for k, v in groups.items() if k[:5] != "label" and not are_ratings({*v} - {""})}
 
 
 def _read_normal(text: str) -> tuple[float, float]:

@@ -209,7 +209,7 @@ class Scale:
             )
         warn(
             f"{noun} are taken to count the options from 1, {quote(first)}, to {self.size}, "
-            f"{quote(last)}."
+            f"{quote(last)}; means count from 0, unless the options are named 1 to {self.size}."
         )
         return replace(self, aliases=names)
 

@@ -95,12 +95,13 @@ def find_bias(fit: Any, columns: Mapping[str, Any]) -> list[bias.Bias]:
     Returns:
         Columns whose groups differ by more than chance, with the worst group of each; a test
         with an error rate of 5 % over all columns, see
-        `cordial_ppl.decisions.estimates.bias`.  None with fewer than eight labels.
+        `cordial_ppl.decisions.estimates.bias`.  None with fewer than eight labels or with labels
+        that are all alike.
 
     Raises:
         InputError: a column has another length.
     """
-    if (fit := as_fit(fit)).out_of_fold is None:
+    if (fit := as_fit(fit)).out_of_fold is None or fit.text_labels.alike:
         return []
     read = ~fit.entered.unread
     columns = {
