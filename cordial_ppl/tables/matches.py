@@ -1,7 +1,8 @@
 """Matching: labels and the readings of their texts, and tables that hold labels already."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -9,9 +10,20 @@ from unicodedata import normalize
 import numpy as np
 from jaxtyping import Int64
 
-from cordial_ppl.data.numerals import is_missing
-from cordial_ppl.errors import InputError, SettingNeeded, as_path, count, list_names, quote, warn
-from cordial_ppl.tables.choices import Choice, key_rows
+from cordial_ppl.data.numerals import is_missing, parse_number
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import (
+    FileError,
+    InputError,
+    SettingNeeded,
+    as_path,
+    count,
+    list_names,
+    quote,
+    warn,
+)
+from cordial_ppl.tables.annotators import lay_out
+from cordial_ppl.tables.choices import Choice, key_rows, open_columns
 from cordial_ppl.tables.columns import list_distinct
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.label_table import LabelTable, read_labels
@@ -58,13 +70,18 @@ def read_labelled(
         told += filter(None, (rating,))
     try:
         table = read(readings, **chosen | {"apart": rated})
-    except SettingNeeded as error:
+        labelled = read_labels(labels, table.scale, **chosen | {"apart": told})
+    except FileError:
+        raise
+    except InputError as error:
         here, there = map(read_columns, (readings, labels))
         swapped = rating and spell(there, rating) and any(spell(here, name) for name in label)
-        if error.setting != "rating" or not swapped:
-            raise
-        raise InputError(f"{error.problem} {labels} has it: name that file first.") from error
-    labelled = read_labels(labels, table.scale, **chosen | {"apart": told})
+        if isinstance(error, SettingNeeded) and error.setting == "rating" and swapped:
+            problem = f"{error.problem} {labels} has it: name that file first."
+            raise InputError(problem) from error
+        if choice.options is not None:
+            _compare_scales(readings, labels, choice, rated, told)
+        raise
     for path, columns in {labels: labelled.columns, readings: table.columns}.items():
         if {"mean_low", "label_low"} <= {*columns.schema}:
             what = "were fitted to these labels" if path == readings else "made its labels"
@@ -83,6 +100,29 @@ def read_labelled(
             "of these, nothing that follows holds: name the column of people's labels."
         )
     return table, labelled, rows
+
+
+def _compare_scales(
+    readings: Path, labels: Path, choice: Choice, rated: Sequence[str], told: Sequence[str]
+) -> None:
+    """Refuse ratings and labels that are each of as many options as are named, together of more."""
+    judged = open_columns(readings, replace(choice, apart=tuple(rated)))
+    given = open_columns(labels, replace(choice, apart=tuple(told), rating=None), needed=False)
+    given, size = lay_out(given, choice.label, choice.annotator), Scale.of(choice.options).size
+    sides = (judged, "rating"), (given, "label")
+    cells = [list_distinct(*side) if side[1] in side[0].schema else [] for side in sides]
+    here, there = ({*map(parse_number, each)} - {None} for each in cells)
+
+    def fit(values: Set[float | None]) -> bool:
+        numbers = np.sort(np.array([*values], float))
+        return len(numbers) > 2 and np.ptp(numbers) < size * np.diff(numbers).min()
+
+    if fit(here) and fit(there) and not fit(here | there):
+        found = [", ".join(f"{value:g}" for value in sorted(each)) for each in (here, there)]
+        raise InputError(
+            f"{readings} has the ratings {found[0]}, {labels} the labels {found[1]}: the scales "
+            "differ. Rewrite one column so that both use the same options."
+        )
 
 
 def _check_tasks(readings: ReadingTable, labels: LabelTable) -> None:
