@@ -26,12 +26,11 @@ REPEATED = ("channels", "leave_out", "units")
 """Settings of several values whose option is typed for each."""
 
 
-EXAMPLES = {
-    **{"--by": "--by system", "NEW": "new.csv", "--output": "-o out.csv"},
-    **dict.fromkeys(("fit --output", "learn-prior --output"), "-o out.cordial"),
-    "report --output": "-o out.html",
-}
-"""What may be typed for an argument that is missing, of a command or of any."""
+EXAMPLES = {"--by": ", such as --by system", "NEW": ", such as new.csv"}
+"""What may be typed for an argument that is missing."""
+
+ENDINGS = {"fit": "cordial", "learn-prior": "cordial", "report": "html"}
+"""The ending of what a command writes, if it is no table."""
 
 
 def say(message: str) -> None:
@@ -169,15 +168,15 @@ def _describe_usage(error: CycloptsError) -> str:
             name = name.removeprefix("--").upper()
         if error.keyword or argument.tokens:
             return f"{name} needs a value."
-        (command, *_), kind = error.command_chain or ("",), "is missing"
-        example = EXAMPLES.get(f"{command} {name}") or EXAMPLES.get(name)
-        return f"{name} {kind}{f': such as {example}' if example else ''}."
+        output = f", such as -o out.{ENDINGS.get((error.command_chain or ('',))[0], 'csv')}"
+        return f"{name} is missing{output if name == '--output' else EXAMPLES.get(name, '')}."
     words = [word.partition("=")[0] for word in error.root_input_tokens or ()]
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
-        found = errors.quote(error.unused_tokens[0])
-        if "--labels" in words and "--readings" not in words:
-            return f"LABELS was given twice, by --labels and as {found}: leave out one."
-        return f"nothing is expected at {found}."
+        twice = "--labels" in words and "--readings" not in words
+        problem = (
+            "LABELS was given twice, by --labels and as" if twice else "nothing is expected at"
+        )
+        return f"{problem} {errors.quote(error.unused_tokens[0])}."
     if isinstance(error, UnknownOptionError) and "--readers" in words:
         return "one judge here: `--rating gpt`; several: `cordial fuse --readers gpt,qwen`."
     words, token = " ".join(str(error).split()), getattr(error, "token", None)

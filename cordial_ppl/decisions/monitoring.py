@@ -119,9 +119,7 @@ class Monitored(NamedTuple):
         moved = moved or [f"single texts moved by {self.moved:.2f}, noise included"]
         order = [f"rank correlation of the scores {self.order:.2f}"] * (self.order == self.order)
         if self.order <= REVERSED and self.texts >= ENOUGH:
-            order.append(
-                "the scale of the new readings may be reversed (--reverse turns all alike)"
-            )
+            order += ["one scale may be reversed: rewrite it (--reverse turns all tables)"]
         every = f", {self.evidence:.3g} of all looks" * (self.looks > 1)
         shift, lower, upper = self.shift
         lines = [

@@ -1,8 +1,8 @@
 """Matching: labels and the readings of their texts, and tables that hold labels already."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -22,8 +22,7 @@ from cordial_ppl.errors import (
     quote,
     warn,
 )
-from cordial_ppl.tables.annotators import lay_out
-from cordial_ppl.tables.choices import Choice, key_rows, open_columns
+from cordial_ppl.tables.choices import Choice, key_rows
 from cordial_ppl.tables.columns import list_distinct
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.label_table import LabelTable, read_labels
@@ -71,16 +70,15 @@ def read_labelled(
     try:
         table = read(readings, **chosen | {"apart": rated})
         labelled = read_labels(labels, table.scale, **chosen | {"apart": told})
-    except FileError:
-        raise
     except InputError as error:
-        here, there = map(read_columns, (readings, labels))
-        swapped = rating and spell(there, rating) and any(spell(here, name) for name in label)
-        if isinstance(error, SettingNeeded) and error.setting == "rating" and swapped:
-            problem = f"{error.problem} {labels} has it: name that file first."
-            raise InputError(problem) from error
-        if choice.options is not None:
-            _compare_scales(readings, labels, choice, rated, told)
+        if rating and isinstance(error, SettingNeeded) and error.setting == "rating":
+            here, there = map(read_columns, (readings, labels))
+            if spell(there, rating) and any(spell(here, name) for name in label):
+                problem = f"{error.problem} {labels} has it: name that file first."
+                raise InputError(problem) from error
+        if choice.options is not None and not isinstance(error, FileError):
+            size, rated = Scale.of(choice.options).size, (rating or "rating",)
+            _compare_scales(size, (readings, rated), (labels, label))
         raise
     for path, columns in {labels: labelled.columns, readings: table.columns}.items():
         if {"mean_low", "label_low"} <= {*columns.schema}:
@@ -102,27 +100,21 @@ def read_labelled(
     return table, labelled, rows
 
 
-def _compare_scales(
-    readings: Path, labels: Path, choice: Choice, rated: Sequence[str], told: Sequence[str]
-) -> None:
-    """Refuse ratings and labels that are each of as many options as are named, together of more."""
-    judged = open_columns(readings, replace(choice, apart=tuple(rated)))
-    given = open_columns(labels, replace(choice, apart=tuple(told), rating=None), needed=False)
-    given, size = lay_out(given, choice.label, choice.annotator), Scale.of(choice.options).size
-    sides = (judged, "rating"), (given, "label")
-    cells = [list_distinct(*side) if side[1] in side[0].schema else [] for side in sides]
-    here, there = ({*map(parse_number, each)} - {None} for each in cells)
-
-    def fit(values: Set[float | None]) -> bool:
-        numbers = np.sort(np.array([*values], float))
-        return len(numbers) > 2 and np.ptp(numbers) < size * np.diff(numbers).min()
-
-    if fit(here) and fit(there) and not fit(here | there):
-        found = [", ".join(f"{value:g}" for value in sorted(each)) for each in (here, there)]
-        raise InputError(
-            f"{readings} has the ratings {found[0]}, {labels} the labels {found[1]}: the scales "
-            "differ. Rewrite one column so that both use the same options."
-        )
+def _compare_scales(size: int, *sides: tuple[Path, Sequence[str]]) -> None:
+    """Refuse ratings and labels that are each of so many options, and together of more."""
+    found: list[list[float]] = []
+    for path, names in sides:
+        columns = read_columns(path)
+        here = [name for name in map(partial(spell, columns), names) if name]
+        cells = {parse_number(cell) for name in here for cell in list_distinct(columns, name)}
+        found.append(sorted(number for number in cells if number is not None))
+    each = [np.unique(numbers) for numbers in (*found, sum(found, []))]
+    fits = [len(of) > 2 and np.ptp(of) < size * np.diff(of).min() for of in each]
+    if all(fits[:2]) and not fits[2]:
+        (here, there), (first, second) = [", ".join(f"{n:g}" for n in of) for of in found], sides
+        problem = f"{first[0]} has the ratings {here}, {second[0]} the labels {there}"
+        advice = "Rewrite one column so that both use the same options."
+        raise InputError(f"{problem}: the two scales differ. {advice}")
 
 
 def _check_tasks(readings: ReadingTable, labels: LabelTable) -> None:
