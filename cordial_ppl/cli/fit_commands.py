@@ -78,13 +78,12 @@ def _say_labels(labels: Any, calibrator: Any) -> str:
     number = count(len(labels.labels), "label")
     if labels.several:
         number += f" of {count(len(labels.first), 'text')}"
-    if single := labels.several and labels.annotators is not None:
-        number += f" by {count(len(set(labels.annotators)), 'annotator')}"
+    people = {*(labels.annotators or ())} if labels.several else ()
+    if people:
+        number += f" by {count(len(people), 'annotator')}"
     if unread := int(calibrator.fit_.entered.unread.sum()):
-        number += (
-            f"; {unread} {'is of a text' if unread == 1 else 'are of texts'} without a reading"
-        )
-    return number + "; a probability is of a single annotator's label" * single
+        number += f"; {unread} {'are' if unread > 1 else 'is'} of texts without a reading"
+    return number + "; a probability is of a single annotator's label" * bool(people)
 
 
 @dataclass(frozen=True, kw_only=True)

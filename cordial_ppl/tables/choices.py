@@ -285,4 +285,4 @@ def read_items(
             "Remove the repeated rows, or, if a column says which judge a row is of, choose one"
         )
         raise SettingNeeded(problem, advice, "reader", "COLUMN=NAME")
-    raise InputError(problem)
+    raise InputError(f"{problem} Remove the repeated rows.")

@@ -115,6 +115,8 @@ def test_options_that_do_not_fit(complain):
     complain("'0'|twice", "--options", "0,0,1")
     complain("empty", "--options", "0,1,,3,4")
     complain("r.csv|empty", readings=number("logit_1,logit_", "1,2"))
+    twice = ["answer_id,p_0,p_1", *["text 0,1,0"] * 2]
+    complain("each answer_id must|Remove", "--id", "answer_id", "--id", "item_id", readings=twice)
     complain("commas", "--options", '"0,1')
     complain("'reader'", "--reader", "gpt")
     complain("'task'", "--task", "fluency")
