@@ -102,16 +102,16 @@ def read_labelled(
 
 def _compare_scales(size: int, *sides: tuple[Path, Sequence[str]]) -> None:
     """Refuse ratings and labels that are each of so many options, and together of more."""
-    found: list[list[float]] = []
+    values: list[list[float]] = []
     for path, names in sides:
         columns = read_columns(path)
         here = [name for name in map(partial(spell, columns), names) if name]
         cells = {parse_number(cell) for name in here for cell in list_distinct(columns, name)}
-        found.append(sorted(number for number in cells if number is not None))
-    each = [np.unique(numbers) for numbers in (*found, sum(found, []))]
+        values.append(sorted(number for number in cells if number is not None))
+    each = [np.unique(numbers) for numbers in (*values, sum(values, []))]
     fits = [len(of) > 2 and np.ptp(of) < size * np.diff(of).min() for of in each]
     if all(fits[:2]) and not fits[2]:
-        (here, there), (first, second) = [", ".join(f"{n:g}" for n in of) for of in found], sides
+        (here, there), (first, second) = [", ".join(f"{n:g}" for n in of) for of in values], sides
         problem = f"{first[0]} has the ratings {here}, {second[0]} the labels {there}"
         advice = "Rewrite one column so that both use the same options."
         raise InputError(f"{problem}: the two scales differ. {advice}")
