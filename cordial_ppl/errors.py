@@ -8,6 +8,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import batched, starmap
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any, SupportsInt
@@ -52,19 +53,28 @@ class SettingNeeded(InputError):
         advice: what to do, up to the setting: "Name the options".
         setting: the setting: "options", "reader", "id", "round" ....
         value: what it may be: one text or number, several, or numbers by name.
+        more: another setting that would do as well, and its value.
     """
 
-    def __init__(self, problem: str, advice: str, setting: str, value: Value):
+    def __init__(self, problem: str, advice: str, setting: str, value: Value, *more: Any):
         """Keep the parts."""
-        super().__init__(problem, advice, setting, value)
+        super().__init__(problem, advice, setting, value, *more)
         self.problem, self.advice, self.setting, self.value = problem, advice, setting, value
 
     def __str__(self) -> str:
         """Return the message for the caller of a function."""
-        value = repr(self.value)
-        if isinstance(self.value, tuple) and len(self.value) > 1:
-            value = f"({','.join(map(repr, self.value))})"
-        return shorten(f"{self.problem} {self.advice}: {self.setting}={value}.")
+        return self.written(_as_argument)
+
+    def written(self, write: Callable[[str, Any], str]) -> str:
+        """Return the message, with settings as a function writes them."""
+        needed = " or ".join(starmap(write, batched(self.args[2:], 2)))
+        return shorten(f"{self.problem} {self.advice}: {needed}.")
+
+
+def _as_argument(setting: str, value: Any) -> str:
+    """Write a setting as an argument of a function."""
+    several = isinstance(value, tuple) and len(value) > 1
+    return f"{setting}=({','.join(map(repr, value))})" if several else f"{setting}={value!r}"
 
 
 class SettingsClash(InputError):

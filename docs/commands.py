@@ -36,7 +36,7 @@ class Recorder:
 
     def render_usage(self, console: Any, options: Any, usage: Any) -> None:
         """Keep how the command is called."""
-        self.words.append(f"```text\n{usage.plain.strip()}\n```")
+        self.words.append(f"```text\n{str(usage).removeprefix('Usage: ').strip()}\n```")
 
     def render_description(self, console: Any, options: Any, description: Any) -> None:
         """Keep what the command does."""

@@ -67,7 +67,7 @@ app = App(
     name="cordial",
     help="Turn a language model's ratings into calibrated probabilities with twenty labels.\n\n"
     "`cordial COMMAND --help` explains a command. Exit status: 0 done, 2 wrong usage or bad input, "
-    "1 anything else.",
+    "1 anything else; of --require and `cordial monitor` also 3 no, 4 cannot say.",
     version=_find_version,
     help_format="plaintext",
     help_formatter=DefaultFormatter(panel_spec=PanelSpec(box=SIMPLE, padding=0)),
@@ -82,6 +82,7 @@ for number, (title, functions) in enumerate(COMMANDS.items()):
     group = Group(title, sort_key=number)
     for order, function in enumerate(functions):
         app.command(function, group=group, sort_key=order)
+app["agree"].usage = "Usage: cordial agree LABELS [READINGS] [OPTIONS]"
 NAMES = [name for name in app if name[0] != "-"]
 for flag in (*app.help_flags, *app.version_flags):
     app[flag].show = False

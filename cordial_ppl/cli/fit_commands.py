@@ -76,14 +76,14 @@ def _describe(calibrator: Any, read: Any, content: Any, done: str, verbose: bool
 def _say_labels(labels: Any, calibrator: Any) -> str:
     """Count labels, and say whose label is predicted where texts have several."""
     number = count(len(labels.labels), "label")
-    if unread := int(calibrator.fit_.entered.unread.sum()):
-        number += f", {unread} of them on texts without a reading"
     if labels.several:
         number += f" of {count(len(labels.first), 'text')}"
-    if labels.several and labels.annotators is not None:
-        people = count(len(set(labels.annotators)), "annotator")
-        number += f" by {people}; a probability is of a single annotator's label"
-    return number
+    people = {*(labels.annotators or ())} if labels.several else ()
+    if people:
+        number += f" by {count(len(people), 'annotator')}"
+    if unread := int(calibrator.fit_.entered.unread.sum()):
+        number += f"; {unread} {'are' if unread > 1 else 'is'} of texts without a reading"
+    return number + "; a probability is of a single annotator's label" * bool(people)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,7 +59,7 @@ class Chosen:
     "Format of FILE, if it is not recognized."
     after: After = None
     round: shared.Rounding = None
-    "Labels between options: half-up, nearest-even, or split into two halves."
+    "Labels or ratings between options: half-up, nearest-even, or split into two halves."
 
 
 @command

@@ -156,7 +156,7 @@ class Columns:
     keep_form: Annotated[bool, Parameter(group=OUTPUT)] = False
     "Write CSV in the format of READINGS (separator, decimal sign, ids), for Excel."
     round: Rounding = None
-    "Labels between options: half-up, nearest-even, or split into two halves."
+    "Labels or ratings between options: half-up, nearest-even, or split into two halves."
 
 
 @dataclass(frozen=True, kw_only=True)

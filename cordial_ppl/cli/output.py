@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cyclopts import CycloptsError, MissingArgumentError, UnusedCliTokensError
+from cyclopts import CycloptsError, MissingArgumentError, UnknownOptionError, UnusedCliTokensError
 
 from cordial_ppl import errors
 from cordial_ppl.runtime import progress
@@ -24,6 +24,13 @@ SPELLED = {"channels": "channel", "units": "unit", "passing": "pass"}
 
 REPEATED = ("channels", "leave_out", "units")
 """Settings of several values whose option is typed for each."""
+
+
+EXAMPLES = {"--by": ", such as --by system", "NEW": ", such as new.csv"}
+"""What may be typed for an argument that is missing."""
+
+ENDINGS = {"fit": "cordial", "learn-prior": "cordial", "report": "html"}
+"""The ending of what a command writes, if it is no table."""
 
 
 def say(message: str) -> None:
@@ -143,8 +150,7 @@ def complain(program: str, error: errors.CordialError | CycloptsError) -> int:
     if isinstance(error, CycloptsError):
         text = f"{_describe_usage(error)} See '{program} --help'."
     elif isinstance(error, errors.SettingNeeded):
-        needed = _as_typed(error.setting, error.value)
-        text = errors.shorten(f"{error.problem} {error.advice}: {needed}.")
+        text = error.written(_as_typed)
     elif isinstance(error, errors.SettingsClash):
         text = str(errors.SettingsClash(*map(_as_option, error.args)))
     elif not isinstance(error, errors.InputError | errors.ChannelError):
@@ -160,9 +166,19 @@ def _describe_usage(error: CycloptsError) -> str:
         name = argument.name
         if argument.index is not None:
             name = name.removeprefix("--").upper()
-        return f"{name} {'needs a value' if error.keyword or argument.tokens else 'is missing'}."
+        if error.keyword or argument.tokens:
+            return f"{name} needs a value."
+        output = f", such as -o out.{ENDINGS.get((error.command_chain or ('',))[0], 'csv')}"
+        return f"{name} is missing{output if name == '--output' else EXAMPLES.get(name, '')}."
+    words = [word.partition("=")[0] for word in error.root_input_tokens or ()]
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
-        return f"nothing is expected at {errors.quote(error.unused_tokens[0])}."
+        twice = "--labels" in words and "--readings" not in words
+        problem = (
+            "LABELS was given twice, by --labels and as" if twice else "nothing is expected at"
+        )
+        return f"{problem} {errors.quote(error.unused_tokens[0])}."
+    if isinstance(error, UnknownOptionError) and "--readers" in words:
+        return "one judge here: `--rating gpt`; several: `cordial fuse --readers gpt,qwen`."
     words, token = " ".join(str(error).split()), getattr(error, "token", None)
     source = f"{token.source}: " if token and token.source != "cli" else ""
     return f"{source}{words[:1].lower()}{words[1:]}"

@@ -25,14 +25,16 @@ SAME = 1e-6
 """Difference of logits (nats), or of counts as a share of their sum, that is rounding."""
 
 
-def scale_of_ratings(ratings: Sequence[Any] | np.ndarray, options: Any = None) -> Scale:
+def scale_of_ratings(
+    ratings: Sequence[Any] | np.ndarray, options: Any = None, noun: str = "ratings"
+) -> Scale:
     """Make the scale of hard ratings, which do not say what else was possible.
 
     Raises:
         SettingNeeded: the options are not known (None), or the ratings may count them in two ways.
     """
     if options is not None:
-        return Scale.of(options).counted(ratings, "ratings")
+        return Scale.of(options).counted(ratings, noun)
     numbers = [parse_number(rating) for rating in ratings]
     finite = sorted({number for number in numbers if number is not None})
     distinct = sorted({str(rating) for rating in ratings})
@@ -45,7 +47,7 @@ def scale_of_ratings(ratings: Sequence[Any] | np.ndarray, options: Any = None) -
         whole = tuple(map(str, range(first, max(last, first + 1) + 1)))
         proposal = whole if len(whole) <= WIDEST else proposal
     raise SettingNeeded(
-        f"ratings do not say which ratings were possible; found {list_names(distinct)}.",
+        f"{noun} do not say which {noun} were possible; found {list_names(distinct)}.",
         "Name the options in order, for example",
         "options",
         proposal,

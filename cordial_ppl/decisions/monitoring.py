@@ -20,6 +20,9 @@ TILTS = np.array([2.5, 3.5, 5.0])
 ENOUGH = 20
 """Texts from which on the interval of a shift mostly has ends."""
 
+REVERSED = -0.5
+"""Rank correlation from which down the scale may run the other way."""
+
 WORDS = {YES: "the same judge", NO: "the judge has changed", OPEN: "cannot tell yet"}
 
 
@@ -115,6 +118,8 @@ class Monitored(NamedTuple):
             reason += f", as it reads now; at look {self.first} there was evidence of a change"
         moved = moved or [f"single texts moved by {self.moved:.2f}, noise included"]
         order = [f"rank correlation of the scores {self.order:.2f}"] * (self.order == self.order)
+        if self.order <= REVERSED and self.texts >= ENOUGH:
+            order += ["one scale may be reversed: rewrite it (--reverse turns all tables)"]
         every = f", {self.evidence:.3g} of all looks" * (self.looks > 1)
         shift, lower, upper = self.shift
         lines = [

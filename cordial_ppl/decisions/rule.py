@@ -45,7 +45,9 @@ class Rule:
                 raise SettingsClash(name, other)
         if self.passing is None and self.within is None:
             advice = "Name the options that pass, or how many classes an option may be off"
-            raise SettingNeeded("nothing says which decisions are right.", advice, "within", 1)
+            pair = "passing", ("4", "5"), "within", 1
+            raise SettingNeeded("nothing says which decisions are right.", advice, *pair)
         if self.person is None and self.agree is None:
             advice = "Name what a person costs, or the agreement of the rest that is to be kept"
-            raise SettingNeeded("nothing says when to ask a person.", advice, "agree", 0.9)
+            pair = "person", 0.5, "agree", 0.9
+            raise SettingNeeded("nothing says when to ask a person.", advice, *pair)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from cordial_ppl.data.checks import warn_of_lookalikes
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, quote
-from cordial_ppl.tables.columns import FIXED, named, unpivot
+from cordial_ppl.tables.columns import FIXED, list_distinct, named, unpivot
 from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.roles import PERSONAL, PLACEHOLDER, find_columns, nearest
 
@@ -25,8 +25,8 @@ def lay_out(columns: Columns, label: Sequence[str] = (), annotator: str | None =
 
     Args:
         columns: The table.
-        label: The columns of labels, one for each annotator; by default `label`, or those that
-            begin with `label_`.
+        label: The columns of labels, one for each annotator; by default `label`, or, if there
+            is none or it is empty, those that begin with `label_`.
         annotator: The column that names annotators, if any.
 
     Returns:
@@ -37,9 +37,11 @@ def lay_out(columns: Columns, label: Sequence[str] = (), annotator: str | None =
         SettingNeeded: There is no such column of labels.
     """
     names: Sequence[str] = label or ["label"]
-    if not label and "label" not in columns.schema:
+    cells = list_distinct(columns, "label") if "label" in columns.schema else []
+    if not label and not any(map(str.strip, cells)):
         prefixed = [name for name in columns.schema if name.startswith(PREFIX)]
-        people = [name for name in prefixed if name.removeprefix(PREFIX) not in STATISTICS]
+        others = FIXED | {PREFIX + word for word in STATISTICS}
+        people = [name for name in prefixed if name not in others]
         names = people if len(people) > 1 else names
     names = find_columns(columns, names, "label", LABELS)
     if len(names) == 1:

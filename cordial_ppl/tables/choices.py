@@ -276,11 +276,13 @@ def read_items(
     rows = (keys == repeated[0]).arg_true().to_list()
     more = f", and {len(repeated) - 1} more occur again." if len(repeated) > 1 else "."
     problem = (
-        f"{columns.path}: each item_id must be unique{' for a user' if users else ''}; "
-        f"{quote(repeated[0])} is in "
+        f"{columns.path}: each {columns.origin.get('item_id', 'item_id')} must be unique"
+        f"{' for a user' if users else ''}; {quote(repeated[0])} is in "
         f"{name_rows(rows, columns.where)}{more}"
     )
     if of_readers and users is None and "reader" not in columns.schema:
-        advice = "If a column says which reader a row is of, choose one"
+        advice = (
+            "Remove the repeated rows, or, if a column says which judge a row is of, choose one"
+        )
         raise SettingNeeded(problem, advice, "reader", "COLUMN=NAME")
-    raise InputError(problem)
+    raise InputError(f"{problem} Remove the repeated rows.")

@@ -13,6 +13,7 @@ import csv
 import json
 import re
 from bisect import bisect_right
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -120,6 +121,7 @@ def _read_text(path: Path) -> Columns:
     # The standard library refuses cells of more than 2**17 characters.
     limit = csv.field_size_limit(2**31 - 1)
     with path.open(encoding="utf-8-sig", newline="") as file:
+        mark = file.buffer.peek().startswith(BOM_UTF8)  # pyright: ignore[reportAttributeAccessIssue]
         header = next(filter(str.strip, file), "")
         separator = max(SEPARATORS, key=header.count)
         file.seek(0)
@@ -133,7 +135,7 @@ def _read_text(path: Path) -> Columns:
             raise FileError(problem) from error
         finally:
             csv.field_size_limit(limit)
-    return Columns(path, frame, "line {}".format, separator=separator)
+    return Columns(path, frame, "line {}".format, separator=separator, mark=mark)
 
 
 def _read_sheet(path: Path) -> Columns:
@@ -227,7 +229,7 @@ def write_table(
         if like is not None and like.keep_form and ending == ".csv":
             names = {"item_id": like.origin.get("item_id", "item_id")}
             columns = columns.rename(names, strict=False)
-            style = {"separator": like.separator, "include_bom": True}
+            style = {"separator": like.separator, "include_bom": like.mark}
             style["decimal_comma"] = like.separator == ";" and not like.has_points
         frame = columns.with_columns(
             # An element of an array reaches Python as an internal object of polars.

@@ -28,6 +28,7 @@ class Columns:
         name_row: Names a row by its number in `ROW`: "line 7", "row 7 of part-2.parquet".
         masks: Conditions that select rows; by default all rows count.
         separator: What stands between the cells of a text file.
+        mark: Whether a text file begins with a byte order mark.
         keep_form: Whether text files are written like this one: separator, decimal sign, id column.
         apart: Columns that are named for something, and have no meaning by their names.
         reverse: Whether the readings' scale runs the other way than the labels'.
@@ -39,6 +40,7 @@ class Columns:
     name_row: Where = name_row
     masks: tuple[pl.Expr, ...] = ()
     separator: str = ","
+    mark: bool = False
     keep_form: bool = False
     apart: tuple[str, ...] = ()
     reverse: bool = False

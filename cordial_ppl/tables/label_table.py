@@ -125,7 +125,8 @@ def read_scale(path: str | Path, **chosen: Any) -> Scale:
     choice = Choice(**chosen)
     columns = lay_out(open_columns(path, choice, needed=False), choice.label, choice.annotator)
     with naming(path):
-        return scale_of_ratings([*filter(None, list_distinct(columns, "label"))], choice.options)
+        labels = [*filter(None, list_distinct(columns, "label"))]
+        return scale_of_ratings(labels, choice.options, "labels")
 
 
 def read_labels(path: str | Path, scale: Scale, **chosen: Any) -> LabelTable:

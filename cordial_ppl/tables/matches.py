@@ -1,7 +1,8 @@
 """Matching: labels and the readings of their texts, and tables that hold labels already."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -9,8 +10,18 @@ from unicodedata import normalize
 import numpy as np
 from jaxtyping import Int64
 
-from cordial_ppl.data.numerals import is_missing
-from cordial_ppl.errors import InputError, SettingNeeded, as_path, count, list_names, quote, warn
+from cordial_ppl.data.numerals import is_missing, parse_number
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import (
+    FileError,
+    InputError,
+    SettingNeeded,
+    as_path,
+    count,
+    list_names,
+    quote,
+    warn,
+)
 from cordial_ppl.tables.choices import Choice, key_rows
 from cordial_ppl.tables.columns import list_distinct
 from cordial_ppl.tables.formats import read_columns
@@ -58,13 +69,17 @@ def read_labelled(
         told += filter(None, (rating,))
     try:
         table = read(readings, **chosen | {"apart": rated})
-    except SettingNeeded as error:
-        here, there = map(read_columns, (readings, labels))
-        swapped = rating and spell(there, rating) and any(spell(here, name) for name in label)
-        if error.setting != "rating" or not swapped:
-            raise
-        raise InputError(f"{error.problem} {labels} has it: name that file first.") from error
-    labelled = read_labels(labels, table.scale, **chosen | {"apart": told})
+        labelled = read_labels(labels, table.scale, **chosen | {"apart": told})
+    except InputError as error:
+        if rating and isinstance(error, SettingNeeded) and error.setting == "rating":
+            here, there = map(read_columns, (readings, labels))
+            if spell(there, rating) and any(spell(here, name) for name in label):
+                problem = f"{error.problem} {labels} has it: name that file first."
+                raise InputError(problem) from error
+        if choice.options is not None and not isinstance(error, FileError):
+            size, rated = Scale.of(choice.options).size, (rating or "rating",)
+            _compare_scales(size, (readings, rated), (labels, label))
+        raise
     for path, columns in {labels: labelled.columns, readings: table.columns}.items():
         if {"mean_low", "label_low"} <= {*columns.schema}:
             what = "were fitted to these labels" if path == readings else "made its labels"
@@ -83,6 +98,23 @@ def read_labelled(
             "of these, nothing that follows holds: name the column of people's labels."
         )
     return table, labelled, rows
+
+
+def _compare_scales(size: int, *sides: tuple[Path, Sequence[str]]) -> None:
+    """Refuse ratings and labels that are each of so many options, and together of more."""
+    values: list[list[float]] = []
+    for path, names in sides:
+        columns = read_columns(path)
+        here = [name for name in map(partial(spell, columns), names) if name]
+        cells = {parse_number(cell) for name in here for cell in list_distinct(columns, name)}
+        values.append(sorted(number for number in cells if number is not None))
+    each = [np.unique(numbers) for numbers in (*values, sum(values, []))]
+    fits = [len(of) > 2 and np.ptp(of) < size * np.diff(of).min() for of in each]
+    if all(fits[:2]) and not fits[2]:
+        (here, there), (first, second) = [", ".join(f"{n:g}" for n in of) for of in values], sides
+        problem = f"{first[0]} has the ratings {here}, {second[0]} the labels {there}"
+        advice = "Rewrite one column so that both use the same options."
+        raise InputError(f"{problem}: the two scales differ. {advice}")
 
 
 def _check_tasks(readings: ReadingTable, labels: LabelTable) -> None:

@@ -62,6 +62,8 @@ def test_people_alone_in_rows_or_in_columns(as_json, tables, tmp_path):
     write_table(tmp_path / "words.jsonl", {"id": wide["item_id"], "answer": WORDS[:LABELLED]})
     one = as_json("agree", labels, *SCALE)
     assert as_json("agree", "wide.csv", *SCALE) == one
+    write_table(tmp_path / "filled.csv", {**wide, "label": [""] * LABELLED})
+    assert as_json("agree", "filled.csv", *SCALE) == one
     grouped = as_json("agree", labels, *SCALE, "--cluster", "conversation")
     assert grouped["clusters"] == 5 and grouped["values"].keys() == {"people", "at most"}
     words = "--texts", "words.jsonl", "--text", "answer", "--id", "item_id", "--id", "id"
@@ -79,9 +81,10 @@ def test_one_label_a_text(as_json, cordial, refused, tmp_path):
     assert made["apart"] == [] and "differ most" not in cordial("agree", labels, readings).stdout
 
 
-def test_what_is_wrong_is_said(refused, tables, tmp_path):
+def test_what_is_wrong_is_said(cordial, refused, tables, tmp_path):
     readings, labels, _ = tables
-    refused("l.csv|--options 1,2,3,4,5", "agree", labels)
+    refused("l.csv: labels do not say|--options 1,2,3,4,5", "agree", labels)
+    assert "agree LABELS [READINGS]" in cordial("agree", "-h").stdout
     refused("l.csv|'team'|--cluster", "agree", labels, *SCALE, "--cluster", "team")
     refused("r.csv|'wrods'|--text", "agree", labels, readings, "--text", "wrods")
     write_table(tmp_path / "w.csv", {"item_id": ["text 0", "other"], "text": ["a", "b"]})

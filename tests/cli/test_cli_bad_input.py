@@ -28,7 +28,7 @@ logit_1,logit_2 / 0,0 / 0,nan                                nan|line 3|'logit_2
 logit_1,logit_2 / 0,0 / -inf,                                -inf|line 3
 logit_1,logit_2 / 0,0 / 0,zero                               'logit_2'|'zero'|line 3
 logit_1,logit_2 / 0,"1,500"                                  'logit_2'|'1,500'|line 2
-item_id,logit_1,logit_2 / a,1,2 / b,1,2 / a,3,4              'a'|lines 2 and 4
+item_id,logit_1,logit_2 / a,1,2 / b,1,2 / a,3,4              'a'|lines 2 and 4|repeated rows
 item_id,logit_1,logit_2 /  ,1,2                              item_id|line 2
 item_id,logit_1,logit_2 / a,1,"2                             line 2
 p_0,p_1 / 0.5,0.5 / 0.7,0.7                                  1.4|line 3
@@ -115,9 +115,15 @@ def test_options_that_do_not_fit(complain):
     complain("'0'|twice", "--options", "0,0,1")
     complain("empty", "--options", "0,1,,3,4")
     complain("r.csv|empty", readings=number("logit_1,logit_", "1,2"))
+    twice = ["answer_id,p_0,p_1", *["text 0,1,0"] * 2]
+    complain("each answer_id must|Remove", "--id", "answer_id", "--id", "item_id", readings=twice)
     complain("commas", "--options", '"0,1')
     complain("'reader'", "--reader", "gpt")
     complain("'task'", "--task", "fluency")
+    apart = number("rating", *"012"), number("label", *"123")
+    for names in ("0,1,2", "1,2,3"):
+        advice = "r.csv has the ratings 0, 1, 2|l.csv the labels 1, 2, 3|Rewrite one column"
+        complain(advice, "--options", names, readings=apart[0], labels=apart[1])
     ratings, labels = number("rating", *"012"), number("label", *"13")
     advice = "l.csv|'3'|line 3|--options 1,2,3."
     complain(advice, "--options", "0,1,2", readings=ratings, labels=labels)

@@ -13,17 +13,20 @@ COMMANDS = [
 ]
 
 
-def write(path, columns, separator, point):
+def write(path, columns, separator, point, encoding="utf-8-sig"):
     """Write a table as a desk's Excel does."""
     rows = [columns, *zip(*columns.values(), strict=True)]
     lines = [separator.join(str(cell).replace(".", point) for cell in row) for row in rows]
-    path.write_text("\r\n".join(lines) + "\r\n", "utf-8-sig")
+    path.write_text("\r\n".join(lines) + "\r\n", encoding)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
-@pytest.mark.parametrize(("separator", "point"), [(";", ","), (";", "."), ("\t", ".")])
+@pytest.mark.parametrize(
+    ("separator", "point", "encoding"),
+    [(";", ",", "utf-8-sig"), (";", ".", "utf-8"), ("\t", ".", "utf-8-sig")],
+)
 def test_an_output_is_written_as_the_input(
-    cordial, tmp_path, monkeypatch, command, separator, point
+    cordial, tmp_path, monkeypatch, command, separator, point, encoding
 ):
     monkeypatch.chdir(tmp_path)
     write_tables(tmp_path, Länge=np.arange(TEXTS) + 0.5, who=["ä", "b"] * (TEXTS // 2))
@@ -31,10 +34,13 @@ def test_an_output_is_written_as_the_input(
     cordial(*plain)
     for name in ("r.csv", "l.csv"):
         cells = read(name)
-        write(tmp_path / name, {"Text ID": cells.pop("item_id"), **cells}, separator, point)
+        write(
+            tmp_path / name, {"Text ID": cells.pop("item_id"), **cells}, separator, point, encoding
+        )
     cordial(*command, "-o", "o.csv", "--quiet", "--id", "Text ID", "--keep-form")
     content = (tmp_path / "o.csv").read_bytes().decode("utf-8")
-    assert content.startswith(f"\ufeffText ID{separator}")
+    mark = "\ufeff" * (encoding == "utf-8-sig")
+    assert content.startswith(f"{mark}Text ID{separator}")
     first, expected = read("o.csv"), read("plain.csv")
     assert first.pop("Text ID") == expected.pop("item_id")
     swapped = {name: [cell.replace(point, ".") for cell in first[name]] for name in first}

@@ -17,6 +17,8 @@ def tables(tmp_path, cordial):
     table[LABELLED:].write_csv("old.csv")
     lowest = {name: pl.lit(9.0 * (name == "logit_1")) for name in table.columns[1:]}
     table[LABELLED:].with_columns(**lowest).write_csv("other.csv")
+    turned = {f"logit_{k}": pl.col(f"logit_{6 - k}") for k in range(1, 6)}
+    table[LABELLED:].with_columns(**turned).write_csv("turned.csv")
     return readings, labels
 
 
@@ -33,6 +35,8 @@ def test_the_same_judge_and_another(cordial, as_json, tables):
     assert made.answer == "no" and other.stdout.rstrip() == made.describe(fit.scale)
     printed = monitor("other.csv", status=3)
     assert printed["answer"] == "no" and printed["evidence"] == pytest.approx(made.evidence)
+    turned = cordial("monitor", "j.cordial", "old.csv", "turned.csv", "-q", status=3)
+    assert "--reverse" in turned.stdout and "--reverse" not in other.stdout
     pl.read_csv("other.csv")[:3].write_csv("few.csv")
     assert monitor("few.csv", status=4)["answer"] == "cannot say"
 

@@ -150,10 +150,10 @@ def parse(text: str) -> Requirement:
     """
     parts = FORM.fullmatch(text.strip())
     quantity = parts[1].strip() if parts else ""
-    if not parts or not quantity:
+    if not parts or not quantity or quantity[-1] in "<=>":
         raise InputError(
-            'a requirement must be a quantity, a sign and a number, such as "mean >= 4.0", '
-            f'"pass >= .8" or "A - B > 0"; found {quote(text)}.'
+            "a requirement must be a quantity, a sign (>=, >, <=, <) and a number, such as "
+            f'"mean >= 4.0", "pass >= .8" or "A - B > 0"; found {quote(text)}.'
         )
     bound = float(parts[3]) / (100 if parts[4] else 1)
     if quantity == PASS and not 0 <= bound <= 1:
