@@ -26,11 +26,8 @@ REPEATED = ("channels", "leave_out", "units")
 """Settings of several values whose option is typed for each."""
 
 
-EXAMPLES = {"--by": ", such as --by system", "NEW": ", such as new.csv"}
+EXAMPLES = {"--by": "--by system", "NEW": "new.csv", "--output": "-o FILE"}
 """What may be typed for an argument that is missing."""
-
-ENDINGS = {"fit": "cordial", "learn-prior": "cordial", "report": "html"}
-"""The ending of what a command writes, if it is no table."""
 
 
 def say(message: str) -> None:
@@ -168,15 +165,12 @@ def _describe_usage(error: CycloptsError) -> str:
             name = name.removeprefix("--").upper()
         if error.keyword or argument.tokens:
             return f"{name} needs a value."
-        output = f", such as -o out.{ENDINGS.get((error.command_chain or ('',))[0], 'csv')}"
-        return f"{name} is missing{output if name == '--output' else EXAMPLES.get(name, '')}."
+        example = f", such as {EXAMPLES[name]}" if name in EXAMPLES else ""
+        return f"{name} is missing{example}."
     words = [word.partition("=")[0] for word in error.root_input_tokens or ()]
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
-        twice = "--labels" in words and "--readings" not in words
-        problem = (
-            "LABELS was given twice, by --labels and as" if twice else "nothing is expected at"
-        )
-        return f"{problem} {errors.quote(error.unused_tokens[0])}."
+        twice = "LABELS is --labels already: " * ("--labels" in words and "--readings" not in words)
+        return f"{twice}nothing is expected at {errors.quote(error.unused_tokens[0])}."
     if isinstance(error, UnknownOptionError) and "--readers" in words:
         return "one judge here: `--rating gpt`; several: `cordial fuse --readers gpt,qwen`."
     words, token = " ".join(str(error).split()), getattr(error, "token", None)

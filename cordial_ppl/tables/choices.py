@@ -281,8 +281,6 @@ def read_items(
         f"{name_rows(rows, columns.where)}{more}"
     )
     if of_readers and users is None and "reader" not in columns.schema:
-        advice = (
-            "Remove the repeated rows, or, if a column says which judge a row is of, choose one"
-        )
+        advice = "Remove the repeated rows, or, if a column names the judge of a row, choose one"
         raise SettingNeeded(problem, advice, "reader", "COLUMN=NAME")
     raise InputError(f"{problem} Remove the repeated rows.")

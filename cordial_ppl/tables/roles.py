@@ -108,10 +108,7 @@ def find_columns(
     match = match if match != PLACEHOLDER and _suits(columns, match, setting) else PLACEHOLDER
     parts, several = absent[0].split(","), ""
     if setting == "rating" and len(parts) > 1 and all(spell(columns, part) for part in parts):
-        match, several = (
-            parts[0],
-            f" One judge here; several: `cordial fuse --readers {absent[0]}`.",
-        )
+        match, several = parts[0], f" One judge here; several: cordial fuse --readers {absent[0]}."
     offered = tuple(match if name == absent[0] else name for name in names)
     problem = f"{columns.path} has no column {absent[0]!r}; found {columns.listed}.{several}"
     raise SettingNeeded(problem, "Name the column", setting, offered if len(offered) > 1 else match)

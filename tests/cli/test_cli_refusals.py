@@ -78,15 +78,15 @@ predit r.csv                                               predit|predict
 compare r.csv                                              LABELS
 compare r.csv l.csv                                        --by system
 monitor one.cordial r.csv                                  NEW is missing|new.csv
-estimate r.csv l.csv --labels l.csv                        LABELS was given twice|'l.csv'
+estimate r.csv l.csv --labels l.csv                        --labels already|'l.csv'
 estimate r.csv l.csv --readers a,human                     --rating gpt|fuse --readers
 estimate both.csv l.csv --rating a,human                   --rating a.|fuse --readers a,human
 estimate r.csv l.csv --require "mean => 3"                 (>=, >, <=, <)
 decide r.csv l.csv                                         --pass 4,5 or --within 1.
 fit r.csv l.csv --optoins 1,2 -o o.cordial                 --optoins|--options
 fit r.csv l.csv -o o.cordial --inference magic             --inference|magic|laplace
-calibrate r.csv l.csv                                      -o out.csv
-fit r.csv l.csv                                            -o out.cordial
+calibrate r.csv l.csv                                      -o FILE
+fit r.csv l.csv                                            -o FILE
 calibrate r.csv l.csv more.csv -o o.csv                    more.csv
 calibrate r.csv l.csv -o o.csv --seed                      --seed
 calibrate r.csv l.csv -o o.csv --seed -1                   --seed|-1
