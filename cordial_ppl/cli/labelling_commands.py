@@ -251,7 +251,7 @@ class Costs:
     person: Annotated[float | None, Parameter(metavar="COST")] = None
     "Cost of asking a person, in the same unit."
     agree: Annotated[float | None, Parameter(metavar="SHARE")] = None
-    "Ask about as few texts as keep the rest in agreement with people, such as .9."
+    "Ask as little as keeps the rest in agreement with people at this rate, such as .9."
     level: Annotated[float, Parameter(metavar="P")] = 0.9
     "Probability with which that must hold."
     audit: Annotated[float, Parameter(metavar="SHARE")] = 0.05

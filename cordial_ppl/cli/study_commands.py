@@ -48,7 +48,7 @@ def learn_prior(
         tables: Tables of readings and labels, alternating: READINGS LABELS READINGS LABELS.
         output: Prior to write (.cordial).
         leave_out: Task to leave out; may be repeated.
-        unit: Power of K in the unit of a parameter, as drift=1; repeatable.
+        unit: Power of K in a parameter's unit, such as drift=1; repeatable.
         rule: How far to trust the tasks: cautious (as far as they agree) or paper.
     """
     units = dict(split_pairs("--unit", unit, "NAME=POWER, such as drift=1", float))
@@ -98,7 +98,7 @@ def check(
     Args:
         channel: Channel file, whose code is run, or the name of a channel.
         readings: Table of readings to check it on, instead of made-up reviews.
-        labels: Table of labels of some of these texts.
+        labels: Table of labels for some of these texts.
         simulations: Data sets for simulation-based calibration, such as 200; none by default.
     """
     texts: tuple[Any, ...] = ()

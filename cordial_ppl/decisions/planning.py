@@ -129,7 +129,7 @@ def plan(
         row = int((homes[units] != codes).argmax())
         raise InputError(
             f"clusters must each be of one group; that of row {row} is not. Leave out groups: "
-            "whole clusters have the texts of all."
+            "whole clusters are chosen."
         )
     means = np.bincount(units, np.where(np.isnan(scores), scale.values[-1], scores)) / sizes
     seen = np.bincount(units, has_label) > 0

@@ -180,8 +180,8 @@ def note_time(target: Target, seconds: float, terms: int) -> None:
         warn(
             f"the density of channel {target.channel.name!r} takes {1e9 * target.pace:.0f} ns for "
             f"each option of a text, about {target.pace / PACE:.0f} times the mixture's, and its "
-            "fits as much longer. Look for a closed form in place of what JAX computes in many "
-            "steps, such as betainc."
+            "fits take as much longer. Look for a closed form of what JAX computes in many steps, "
+            "such as betainc."
         )
 
 

@@ -90,8 +90,8 @@ def read_annotators(
     lines = name_rows([row for row, key in enumerate(keys) if key == repeated], columns.where)
     if people is not None:
         raise InputError(
-            f"{columns.path}: an annotator labels a text once; {person} labels {item} in {lines}. "
-            "Keep one of these rows."
+            f"{columns.path}: each annotator may label a text once; {person} labels {item} in "
+            f"{lines}. Keep one of these rows."
         )
     name = nearest("annotator", [name for name in columns.schema if name not in FIXED], PEOPLE)
     people = [] if name is None else columns.collect(named(name)).to_series()
