@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
     """Posterior of one channel: weighted draws of its parameters.
 
@@ -54,6 +54,12 @@ class Posterior:
     data: Labelled
     prior: Prior | None = None
     transitions: Mapping[str, Shaped[np.ndarray, " S"]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Say what it is of and how it was found, in one line."""
+        quality, of = self.diagnostics, f"{self.channel.name!r}, {len(self.data.labels)} labels"
+        figures = f"k-hat {quality.khat:.2f}, ESS {quality.ess:.0f}, trusted: {quality.trusted}"
+        return f"<Posterior of {of}: {quality.method}, {figures}>"
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the density, which a copy finds again: programs are known by it."""

@@ -64,6 +64,12 @@ def test_the_verdict(method, figures, trusted):
     assert found.divergences == figures.get("divergences", 0)
 
 
+def test_a_posterior_is_shown_in_one_line():
+    shown = repr(POSTERIOR)
+    assert "\n" not in shown and len(shown) < 120
+    assert repr(POSTERIOR.channel.name) in shown and "ESS" in shown and "trusted" in shown
+
+
 def test_parameters_in_their_own_units():
     found = POSTERIOR.parameters()
     names = ["temperature", "offset", "gain", "concentration", "strength", "log_scale", "bias"]

@@ -33,7 +33,7 @@ FEWEST = 2
 """Fits below which nothing is known of how tasks differ."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LearnedPrior:
     """A prior learned from other tasks, for every channel that was fitted to them.
 
@@ -48,6 +48,12 @@ class LearnedPrior:
     fits: tuple[TaskFit, ...]
     channels: dict[str, LearnedChannel]
     rule: Rule = Rule()
+
+    def __repr__(self) -> str:
+        """Say what it was learned from, in one line."""
+        return (
+            f"<LearnedPrior of {len(self.fits)} fits to {len(self.tasks)} tasks: {self.rule.name}>"
+        )
 
     def __post_init__(self):
         """Refuse an unknown rule, and too few fits."""
