@@ -75,7 +75,9 @@ def estimate_means(draw: int, source: str, name: str, reader: str, n: int) -> It
                 made = rectified_means(base, rows, values[rows], strata=parts)["these"]
                 mean, low, high = made[:3]
                 line: Line = {"texts": how, "estimate": estimate + kind, "error": mean - truth}
-                yield line | {"width": high - low, "covers": low <= truth <= high}
+                # Labels that are all alike give an interval without ends.
+                width = float(np.fmin(high - low, np.ptp(task.scale.values)))
+                yield line | {"width": width, "covers": low <= truth <= high}
 
 
 def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
