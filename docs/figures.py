@@ -54,10 +54,14 @@ def write(placeholder: str) -> str:
     lines = read(name)
     chosen = {key: dict(map(label, value.split(";"))) for key, value in options.items()}
     for key, values in chosen.items():
+        if absent := [value for value in values if value not in {line[key] for line in lines}]:
+            raise ValueError(f"no line has {key} {absent[0]!r}")
         lines = [line for line in lines if line[key] in values]
 
     def show(column: str, **at: str) -> str:
         found = [line for line in lines if all(line[key] == value for key, value in at.items())]
+        if len(at) == 2 and not found:
+            return ""
         if len(found) != 1:
             raise ValueError(f"{len(found)} lines have {at or options}")
         return plain(found[0], column, digits, flags)

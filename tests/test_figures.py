@@ -51,6 +51,8 @@ def test_a_placeholder_becomes_a_table(tables):
         "| raw | 1.500 | 1.500 |",
         "| us | 1.250 | 1.200 |",
     ]
+    every = figures.fill("{{ losses loss down=stack across=labels }}").splitlines()
+    assert every[-1] == "| raw | 1.500 | 1.500 |  |"
     found = figures.fill("{{ losses loss→nats gain ± down=labels→of stack=ours }}")
     assert found.splitlines() == [
         "| of | nats | gain |",
@@ -62,7 +64,13 @@ def test_a_placeholder_becomes_a_table(tables):
 
 
 @pytest.mark.parametrize(
-    "placeholder", ["losses loss labels=5", "losses lost labels=5 stack=raw", "no loss labels=5"]
+    "placeholder",
+    [
+        "losses loss labels=5",
+        "losses loss labels=5 stack=rw",
+        "losses lost labels=5 stack=raw",
+        "no loss labels=5",
+    ],
 )
 def test_a_placeholder_that_nothing_fills_is_refused(tables, placeholder):
     with pytest.raises(ValueError, match=re.escape(placeholder)):
