@@ -111,7 +111,7 @@ def plain(line: Line, column: str, digits: int, flags: set[str]) -> str:
         if "percent" in flags:
             return f"{value:.0f} %"
         whole = value == round(value) and "." not in text
-        return f"{value:,.0f}" if whole else f"{value:.{digits}f}"
+        return f"{value:,.0f}" if whole else f"{round(value, digits) + 0.0:.{digits}f}"
 
     text, error = line[column], line.get(f"{column} se", "")
     if not text:

@@ -71,7 +71,8 @@ def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
 
     def draw(formula: re.Match[str]) -> str:
         kind = "block" if formula[1] == "div" else "inline"
-        return FUNCTION.sub(name, convert(unescape(formula[2]).strip(), display=kind))
+        math = FUNCTION.sub(name, convert(unescape(formula[2]).strip(), display=kind))
+        return f'<div class="formula">{math}</div>' if kind == "block" else math
 
     def name(function: re.Match[str]) -> str:
         return f"<mi>{function[1]}</mi>" + ('<mspace width="0.17em" />' if function[2] else "")

@@ -34,6 +34,7 @@ def tables(tmp_path, monkeypatch):
         ("losses gain labels=10 stack=ours percent", "-4 %"),
         ("losses 'gain in' labels=10 stack=ours", "mosei"),
         ("losses gain labels=5 stack=raw", ""),
+        ("losses gain labels=10 stack=ours digits=1", "0.0"),
         ("losses draws labels=5 stack=raw", "20"),
     ],
 )
