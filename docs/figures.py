@@ -21,9 +21,6 @@ from pathlib import Path
 
 TABLES = Path(__file__).parent.parent / "benchmarks" / "results"
 PLACEHOLDER = re.compile(r"(?<!\$)\{\{ (.+?) \}\}", re.DOTALL)
-SOURCE = ("program", "commit", "prior", "draws")
-"""Columns that say where a table comes from."""
-
 Line = dict[str, str]
 
 
@@ -84,7 +81,7 @@ def write(placeholder: str) -> str:
         rows = {
             k: [show(column, **{key: k, other: o}) for column, o in cells] for k in list_values(key)
         }
-        names = [[""] if len(columns) == 1 else [f"{v}, " for v in columns.values()]][0]
+        names = [""] if len(columns) == 1 else [f"{name}, " for name in columns.values()]
         heads = [f"{each}{ahead}{value}" for each, value in product(names, beside.values())]
     labels = list_values(key)
     body = [[labels[k], *cells] for k, cells in rows.items()]
