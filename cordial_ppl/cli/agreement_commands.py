@@ -28,17 +28,17 @@ def agree(
     texts: options.File = None,
     level: options.Level = 0.9,
 ) -> Result:
-    """How well do people agree: with one another, and with the judge before and after calibration?
+    """How well do people agree with one another, and with the judge before and after calibration?
 
-    The judge is compared with one person at a time, as people are with one another. After
-    calibration, each text is predicted without its own labels. The last column is the most that any
-    judge can reach, because people differ.
+    The judge is compared with one person at a time, just as people are with one another. After
+    calibration, each text is predicted without its own labels. The last column shows the best that
+    any judge could do, given that people disagree.
 
     Args:
-        labels: Table of labels: item_id, label and annotator, or a column for each annotator.
-        cluster: Column of LABELS that groups similar texts, such as `conversation`.
-        text: Column of the texts themselves, to show those on which people differ most.
-        texts: Table with this column, by item_id, if READINGS does not have it.
+        labels: Table of labels: item_id, label and annotator, or one column per annotator.
+        cluster: Column of LABELS that groups related texts, such as `conversation`.
+        text: Column that holds the texts, to show those on which people disagree most.
+        texts: Table that holds the texts, by item_id, if READINGS does not.
     """
     import numpy as np
 
@@ -76,7 +76,7 @@ def agree(
     if text:
         words = far["text"] = read_words(texts or readings or labels, items, text, columns.id)
         shown.append([quote(word)[1:-1] for word in words])
-    title = "\nTexts on which people differ most"
+    title = "\nTexts on which people disagree most"
     listed = as_table(title, [*far], zip(*shown, strict=True)) if items else ""
     apart = [dict(zip(far, cells, strict=True)) for cells in zip(*far.values(), strict=True)]
     return Result(made.to_dict() | {"apart": apart}, str(made), listed)

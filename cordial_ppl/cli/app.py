@@ -65,9 +65,9 @@ def _find_version() -> str:
 
 app = App(
     name="cordial",
-    help="Turn a language model's ratings into calibrated probabilities with twenty labels.\n\n"
-    "`cordial COMMAND --help` explains a command. Exit status: 0 done, 2 wrong usage or bad input, "
-    "1 anything else; of --require and `cordial monitor` also 3 no, 4 cannot say.",
+    help="Turn an LLM judge's ratings into calibrated probabilities with twenty human labels.\n\n"
+    "`cordial COMMAND --help` explains a command. Exit status: 0 success, 2 wrong usage or input, "
+    "1 any other failure. --require and `cordial monitor` also use 3 (no) and 4 (cannot say).",
     version=_find_version,
     help_format="plaintext",
     help_formatter=DefaultFormatter(panel_spec=PanelSpec(box=SIMPLE, padding=0)),

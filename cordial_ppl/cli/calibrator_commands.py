@@ -30,15 +30,15 @@ def predict(
 ) -> Result:
     """Calibrate all texts of READINGS with a saved calibrator.
 
-    The columns of READINGS are the calibrator's options; --options names them, in the order of its
-    scale, where they differ. Channel files of the fit are named again. Of several judges those are
-    taken that the tables hold (--reader: in which column). With --engine ray, READINGS is Parquet
-    that all machines see, and OUT is a folder.
+    READINGS must have the options of the calibrator. If they have other names, list those with
+    --options, in the same order. If the fit used channel files, pass them again. A calibrator of
+    several judges uses those that READINGS has; --reader names their column. With --engine ray,
+    READINGS is Parquet that all machines can read, and OUT is a folder.
 
     Args:
-        readings: Table of readings, as for `cordial fit`, or a folder of Parquet.
-        also: Another table, with readings by other judges; may be repeated.
-        engine: Work on this machine, or on the cluster that RAY_ADDRESS names.
+        readings: Table of readings, as for `cordial fit`, or a folder of Parquet files.
+        also: Table with readings by further judges; may be repeated.
+        engine: Run on this machine (`local`) or on the cluster at RAY_ADDRESS (`ray`).
     """
     from cordial_ppl.tables import SINKS
 
@@ -78,8 +78,8 @@ def report(
 ) -> Result:
     """Write one page that shows what is wrong with the judge and what calibration changes.
 
-    LABELS may include the labels of the fit: they are recognised and left out of the scores. The
-    page is a single file that loads nothing from elsewhere.
+    LABELS may include the labels of the fit, which are not used for the scores. The page is a
+    single file that works offline.
 
     Args:
         output: Page to write (.html).
@@ -120,14 +120,14 @@ def monitor(
 ) -> Result:
     """Is it still the same judge? Compare its readings of the same texts, then and now.
 
-    Give the readings of all looks so far, in order of time: the error rate, 1 - P, is of all looks
-    together. Labels of texts of the last table that are not of the fit say whether the calibration
-    holds, at the same rate. Exit status: 0 the same, 3 changed, 4 cannot tell yet.
+    Pass every table so far, oldest first: the false alarm rate, at most 1 - P, covers all of them
+    together. With --labels, new labels also test the calibration, at the same rate. The exit
+    status is 0 if the judge is the same, 3 if it changed, and 4 if more texts are needed.
 
     Args:
         old: Table of the first readings.
-        new: Tables of later readings of the same texts, in order.
-        labels: Labels for texts of the last table, to check the calibration.
+        new: Tables of later readings of the same texts, oldest first.
+        labels: Table of labels for texts in the last table, to test the calibration.
     """
     fitted, names = load_calibrator(calibrator, channel, columns.options)
     from cordial_ppl.data.labelling import as_texts

@@ -14,7 +14,7 @@ from cordial_ppl.cli.options import Column, Fitting
 from cordial_ppl.cli.output import Result, draw
 from cordial_ppl.errors import InputError, SettingNeeded
 
-GROUP = options.option("Column of READINGS that names groups, such as `system`.")
+GROUP = options.option("Column of READINGS that names the groups, such as `system`.")
 By = Annotated[Column, GROUP]
 Ranked = Annotated[str, options.COLUMN, GROUP]
 
@@ -28,27 +28,27 @@ class Wanted:
     """What is estimated, and where it goes."""
 
     output: Annotated[options.Written | None, options.Out] = None
-    "Table to write (.csv, .parquet, .jsonl): one row for all texts, one for each group."
+    "Table to write (.csv, .parquet, .jsonl): one row for all texts and one per group."
     figure: options.Figure = None
     "Plot of the groups to write (.svg, .png, .pdf)."
     cluster: Column = None
-    "Column of READINGS that groups similar texts, such as `conversation`."
+    "Column of READINGS that groups related texts, such as `conversation`."
     pair: Column = None
-    "With --by: column that names what each text answers, such as its prompt."
+    "With --by: column that names what each text responds to, such as `prompt`."
     level: options.Level = 0.9
     of: Annotated[Literal["like-these", "these"], Parameter(metavar="TARGET")] = "like-these"
-    "What the intervals are for: texts like these (the default), or exactly these."
+    "What the intervals describe: texts like these (the default) or exactly these."
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
-    "Options that count as a pass, such as 4,5: pass rate, and the judge's TPR and TNR."
+    "Options that count as a pass, such as 4,5. Adds the pass rate and the judge's TPR and TNR."
     require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()
-    'Requirement, such as "mean >= 4" or "A - B > 0": exit status 0 yes, 3 no, 4 cannot say.'
+    'Requirement, such as "mean >= 4" or "A - B > 0". Exits with 0 (met), 3 (not) or 4 (unclear).'
 
 
 @command
 def estimate(tables: Fitting, *, wanted: Wanted = Wanted(), by: By = None) -> Result:
     """How good are the texts? Estimate their mean label and the share of each option.
 
-    LABELS must be of texts that were drawn at random or by `cordial plan`, with its columns.
+    The labelled texts must be a random sample or one that `cordial plan` chose, with its columns.
     """
     return _estimate(tables, wanted, by)
 
@@ -57,7 +57,7 @@ def estimate(tables: Fitting, *, wanted: Wanted = Wanted(), by: By = None) -> Re
 def compare(tables: Fitting, *, wanted: Wanted = Wanted(), by: Ranked) -> Result:
     """Which system is better? Rank groups of texts by their mean label.
 
-    LABELS must be of texts that were drawn at random or by `cordial plan --by COLUMN`.
+    The labelled texts must be a random sample or one that `cordial plan --by COLUMN` chose.
     """
     return _estimate(tables, wanted, by, ranked=True)
 

@@ -24,13 +24,13 @@ NEXT = """
 Now with your own readings and labels (one row per text; item_id, logit_1 ... and item_id, label):
   cordial calibrate readings.csv labels.csv -o calibrated.csv"""
 
-DETAILS = options.option("Also print how well each posterior is known.", group=options.OUTPUT)
+DETAILS = options.option("Also print sampling diagnostics of each posterior.", group=options.OUTPUT)
 Verbose = Annotated[bool, DETAILS]
 
 
 @command
 def calibrate(tables: Fitting, *, output: options.PredictedOut, verbose: Verbose = False) -> Result:
-    """Fit on the labelled texts; write calibrated probabilities for all texts."""
+    """Fit to the labelled texts, and write calibrated probabilities for all texts."""
     read = tables.read()
     calibrator = tables.fit(*read)
     from cordial_ppl.estimators.bulk.predictor import predict_table
@@ -42,7 +42,7 @@ def calibrate(tables: Fitting, *, output: options.PredictedOut, verbose: Verbose
 
 @command
 def fit(tables: Fitting, *, output: options.CalibratorOut, verbose: Verbose = False) -> Result:
-    """Fit on the labelled texts; save the calibrator for `cordial predict`.
+    """Fit to the labelled texts, and save the calibrator for `cordial predict`.
 
     Args:
         output: Calibrator to write (.cordial).
@@ -91,22 +91,22 @@ class SeveralTables(Fitting):
     """Tables with readings by several judges, and settings of a fit."""
 
     also: options.Also = ()
-    "Another table, with readings by other judges; may be repeated."
+    "Table with readings by further judges; may be repeated."
     readers: options.List = ()
     "Columns of ratings, one per judge; needs --options."
     reader: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
-    "Judge to use, from column `reader` (or COLUMN=NAME); may be repeated."
+    "Judge to use, from column `reader` or COLUMN=NAME; may be repeated."
 
 
 @command
 def fuse(
     tables: SeveralTables, *, output: options.PredictedOut, save: options.Saved = None
 ) -> Result:
-    """Combine several judges of the same texts; calibrate all texts.
+    """Combine several judges of the same texts, and calibrate all texts.
 
-    READINGS has a row for each text and judge, named in the column `reader`, or a column of ratings
-    for each judge. Judges need not have read every text; labels of texts that none of them has read
-    predict the other such texts.
+    READINGS has one row per text and judge, with the judge's name in column `reader`, or one column
+    of ratings per judge. Not every judge needs to have read every text. Texts that no judge has
+    read are predicted from the labels of other such texts.
 
     Args:
         save: Calibrator to write (.cordial), for `cordial predict`.
@@ -157,15 +157,15 @@ def shift(
     user: options.Column = None,
     calibrator: options.File = None,
 ) -> Result:
-    """Calibrate all texts for their users: some rate higher than others, some lower.
+    """Calibrate all texts for each user, because some users rate higher than others.
 
-    READINGS names in a column `user` whose label is predicted. LABELS may have a column `user`, or
-    `annotator`, too, and a column `order`: numbers that grow with time, or dates in ISO 8601.
+    Column `user` of READINGS names the user whose label is predicted. In LABELS, column `user` or
+    `annotator` names who gave the label, and `order` when: an increasing number or an ISO date.
 
     Args:
         output: Table to write (.csv, .parquet, .jsonl): item_id, user, p_..., mean, label.
-        user: Column that names users, if not `user`.
-        calibrator: Calibrator of the population; by default one is fitted to LABELS.
+        user: Column that names the user, if not `user`.
+        calibrator: Calibrator for users in general; by default, one is fitted to LABELS.
     """
     from cordial_ppl.tables import read_columns
     from cordial_ppl.tables.roles import spell
@@ -217,7 +217,7 @@ def shift(
 
 @command
 def demo(*, inference: options.Inference = "default", seed: options.Seed = 0) -> Result:
-    """Show what calibration does: fit on 20 labels of made-up reviews, score the others."""
+    """Show what calibration does: fit to 20 labels of made-up reviews, then score the rest."""
     import numpy as np
 
     from cordial_ppl.data.readings import label_histogram

@@ -29,19 +29,19 @@ class Wanted:
     """How many texts to label, and which, or what more labels would give."""
 
     output: Annotated[options.Written | None, options.Out] = None
-    "Table to fill in (.csv, .parquet, .jsonl): the texts, in the order to label them."
+    "Table to write (.csv, .parquet, .jsonl): the texts to label, in order, with an empty label."
     labelled: Annotated[Path | None, Parameter(metavar="LABELS", group=options.FILES)] = None
-    "Table of existing labels, with which OUT begins."
+    "Table of existing labels; OUT starts with them."
     more: Annotated[Path | None, Parameter(metavar="CALIBRATOR", group=options.FILES)] = None
-    "Calibrator, from `cordial fit`: forecast what more labels would give it."
+    "Calibrator written by `cordial fit`: forecast how much more labels would improve it."
     by: Column = None
-    "Column, such as `system`: spread labels evenly over its values."
+    "Column, such as `system`, whose values should get equally many labels."
     cluster: Column = None
-    "Column that groups similar texts, to be labelled together, such as `conversation`."
+    "Column that groups related texts, such as `conversation`. Groups are labelled whole."
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
-    "How many texts to label."
+    "Number of texts to label."
     width: Annotated[float | None, Parameter(metavar="W")] = None
-    "With --more: how many labels give the mean of all texts to within W?"
+    "With --more: forecast how many labels put the mean of all texts within W."
 
 
 @command
@@ -54,12 +54,12 @@ def plan(
     channel: options.Channels = (),
     seed: options.Seed = 0,
 ) -> Result:
-    """Which texts should I label? A sample spread evenly over low and high readings.
+    """Which texts should I label? Choose a random sample, spread over low and high readings.
 
-    Fill in the column `label` of OUT from the top. You may stop anywhere: the first texts of a plan
-    are a plan themselves, and OUT is a table of labels, whose empty rows are skipped.
+    Fill in the column `label` of OUT from top to bottom, and stop when you like: the first rows of
+    a plan are a smaller plan. Then pass OUT as LABELS; rows without a label are skipped.
 
-    How many more labels? --more says what they would give a calibrator of these texts.
+    How many more labels? With --more, forecast how much they would improve a calibrator.
     """
     output, labelled, by = wanted.output, wanted.labelled, wanted.by
     if output is None and wanted.more is None:
@@ -140,27 +140,27 @@ class Labelling:
     """What a person labels, and what the labels are for."""
 
     text: Annotated[str, options.COLUMN]
-    "Column of the texts to rate."
+    "Column that holds the texts to rate."
     context: Annotated[Sequence[str], options.COLUMN] = ()
-    "Column to show above the text, such as its prompt; repeatable."
+    "Column to show above each text, such as its prompt; may be repeated."
     texts: options.File = None
-    "Table with these columns by id, if READINGS does not have the texts."
+    "Table that holds the texts, by id, if READINGS does not."
     output: Annotated[options.Output, options.ending(".jsonl", ".ndjson"), options.Out] = LABELS
-    "File of labels to write (.jsonl); an existing one is continued."
+    "File of labels to write (.jsonl). If it exists, labelling continues there."
     annotator: Annotated[str | None, Parameter(metavar="NAME")] = None
-    "Name of the person who labels; by default your user name. Each person has a file."
+    "Your name, stored with each label; by default your user name. Use one OUT per person."
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
-    "How many texts to label."
+    "Number of texts to label."
     by: Column = None
-    "Column, such as `system`: spread labels evenly over its values."
+    "Column, such as `system`, whose values should get equally many labels."
     require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()
-    'Requirement, such as "mean >= 4" or "A - B > 0": the page shows when it is decided.'
+    'Requirement, such as "mean >= 4" or "A - B > 0". The page shows when it is decided.'
     within: Annotated[float | None, Parameter(metavar="W")] = None
-    "Goal: know the mean to within W; the page shows when it is reached."
+    "Precision that the mean should reach, plus or minus W. The page shows when it does."
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
     "Options that count as a pass, such as 4,5, for requirements such as `pass >= .8`."
     port: Annotated[int, options.whole(0, 65535), PORT] = 0
-    "Port on this machine; by default any free port."
+    "Port of the page on this machine; by default any free port."
 
 
 @command
@@ -172,10 +172,10 @@ def label(
     wanted: Labelling,
     seed: options.Seed = 0,
 ) -> Result:
-    """Label texts in the browser, on a page of this machine, in the order of `cordial plan`.
+    """Label texts in the browser, on a local page, in the order that `cordial plan` chooses.
 
-    Each answer is on disk before the next text is shown. The same command continues where you
-    stopped. Pass OUT as LABELS to `cordial compare` and all other commands.
+    Each answer is saved before the next text appears. To continue later, repeat the command. Pass
+    OUT as LABELS to `cordial compare` and the other commands.
     """
     from cordial_ppl.logs.rows import load
 
@@ -243,19 +243,19 @@ class Costs:
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
     "Options that count as a pass, such as 4,5."
     within: Annotated[options.Natural | None, Parameter(metavar="CLASSES")] = None
-    "Decide on an option instead, which may be off by so many classes: 0, 1 ..."
+    "Decide on a label instead of pass or fail; it counts as right if off by at most this much."
     false_pass: Cost = 1.0
     "Cost of passing a text that people would fail."
     false_fail: Cost = 1.0
     "Cost of failing a text that people would pass."
     person: Annotated[float | None, Parameter(metavar="COST")] = None
-    "Cost of asking a person, in the same unit."
+    "Cost of asking a person to label a text, in the same unit."
     agree: Annotated[float | None, Parameter(metavar="SHARE")] = None
-    "Ask as little as keeps the rest in agreement with people at this rate, such as .9."
+    "Share of the other decisions, such as .9, that must match people's; asks as few as it can."
     level: Annotated[float, Parameter(metavar="P")] = 0.9
-    "Probability with which that must hold."
+    "Probability that --agree is met."
     audit: Annotated[float, Parameter(metavar="SHARE")] = 0.05
-    "Share of the other texts that people also see, drawn at random."
+    "Share of the remaining texts to send to people at random, as a check."
 
 
 @command
@@ -266,10 +266,10 @@ def decide(
     output: Annotated[options.Written | None, options.Out] = None,
     figure: options.Figure = None,
 ) -> Result:
-    """Which texts pass, which must people see? OUT begins with these; filled in, it is LABELS.
+    """Which texts pass, which fail, and which should people check? OUT lists the last ones first.
 
     Args:
-        output: Table to write (.csv, .parquet, .jsonl): the decision about each text.
+        output: Table to write (.csv, .parquet, .jsonl): one row per text, with the decision.
         figure: Plot of cost and agreement to write (.svg, .png, .pdf).
     """
     from cordial_ppl.decisions.rule import Rule

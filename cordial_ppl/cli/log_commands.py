@@ -16,8 +16,8 @@ from cordial_ppl.runtime.progress import doing
 ROWS = 5
 """Rows that are shown of tables that are not written."""
 
-ANSWER = "Text that precedes the answer, if the answer is not found without it."
-TEXTS = f"Table {shared.TABLE}: item_id, text, other columns of the prompt."
+ANSWER = "Regular expression for the text before a rating, if ratings are not found without it."
+TEXTS = f"Table {shared.TABLE}: item_id, text, and any other column that the prompt uses."
 
 After = Annotated[str | None, shared.option(ANSWER, "REGEX", shared.ADVANCED)]
 Field = Annotated[str | None, Parameter(metavar="FIELD")]
@@ -30,55 +30,55 @@ class Chosen:
     """Which fields of the rows hold what, and how answers are read: arguments of `logs.read`."""
 
     item: Fields = None
-    "Field that identifies the text; several are joined into one id."
+    "Field that identifies the text; several fields are joined into one id."
     answer: Fields = None
-    "Field of the judge's answer; each of several is a task."
+    "Field that holds the judge's answer. Several fields become several tasks."
     reader: Field = None
-    "Field that names the judge; or the NAME to use; or FIELD=NAME."
+    "Field that names the judge. NAME or FIELD=NAME selects one judge."
     task: Field = None
-    "Field that names the task; or the NAME to use; or FIELD=NAME."
+    "Field that names the task. NAME or FIELD=NAME selects one task."
     label: Fields = None
-    "Field of a person's label."
+    "Field that holds a person's label."
     annotator: Field = None
-    "Field that names that person."
+    "Field that names the person who gave the label."
     rows: Fields = None
-    "Path to the rows; each row can refer to the one around it as `outer`."
+    "Path to a nested list of rows. Fields of the enclosing row are `outer.FIELD`."
     where: Annotated[Sequence[str], Parameter(metavar="CONDITION")] = ()
-    "Rows to use, FIELD=VALUE or FIELD!=VALUE; may be repeated."
+    "Use only rows with FIELD=VALUE or FIELD!=VALUE; may be repeated."
     people: Annotated[str | None, Parameter(metavar="CONDITION")] = None
-    "Rows whose answers are labels, such as source=HUMAN."
+    "Treat the answers in these rows as people's labels, such as source=HUMAN."
     options: shared.Names = None
-    "Options of the scale, worst first, such as 1,2,3,4,5, if FILE does not name them."
+    "Options of the scale from worst to best, such as 1,2,3,4,5, if FILE does not list them."
     reverse: bool = False
-    "The options are named best first."
+    "The options run from best to worst."
     model: Annotated[Field, Parameter(group=shared.ADVANCED)] = None
-    "Field of the judge's model."
+    "Field that names the judge's model."
     prompt: Annotated[Field, Parameter(group=shared.ADVANCED)] = None
-    "Field of the judge's prompt: its name, or its text."
+    "Field that holds the judge's prompt, or the prompt's name."
     form: Annotated[str, Parameter(name="--from", metavar="FORMAT", group=shared.ADVANCED)] = "auto"
     "Format of FILE, if it is not recognized."
     after: After = None
     round: shared.Rounding = None
-    "Labels or ratings between options: half-up, nearest-even, or split into two halves."
+    "How to treat values between two options: half-up, nearest-even, or split (half to each)."
 
 
 @command
 def read(
-    file: Annotated[Path, shared.option("Judgments or a log: JSON, JSON Lines, CSV, Parquet ...")],
+    file: Annotated[Path, shared.option("Judgments or a log (.json, .jsonl, .csv, .parquet ...).")],
     /,
     *,
     fields: Chosen = Chosen(),
     output: Annotated[shared.Written | None, shared.Out, shared.TABLE_OUT] = None,
     labels: Annotated[
         shared.Written | None,
-        shared.option("Table to write, of the labels in FILE.", "LABELS", shared.FILES),
+        shared.option("Table to write with the people's labels in FILE.", "LABELS", shared.FILES),
     ] = None,
     spell: shared.Spellings = (),
 ) -> Result:
-    """Make tables of readings and of labels from a file of judgments or a log.
+    """Extract a table of readings and a table of labels from judgments or a log.
 
-    A FIELD is a key of the rows, or else a JMESPath expression, such as scores[0].value. Without
-    -o and --labels the first rows are shown as they are read.
+    FIELD is a key of the rows or a JMESPath expression, such as scores[0].value. Without -o and
+    --labels, the command shows the first rows that it finds.
     """
     from cordial_ppl.logs import read as read_file
 
@@ -159,35 +159,35 @@ class Questions:
     """Whom to ask what, and how: the prompt, the server, and what is taken of the answers."""
 
     options: Annotated[tuple[str, ...], shared.listing("A,B,...", group=shared.COLUMNS)]
-    "Options of the scale, worst first, such as 1,2,3,4,5."
+    "Options of the scale from worst to best, such as 1,2,3,4,5."
     model: Annotated[str, Parameter(metavar="NAME")]
     "Model to ask."
     prompt: shared.File = None
-    "The whole prompt: {text}, {options}, other columns of TEXTS."
+    "File with the whole prompt; {text}, {options} and other columns of TEXTS are filled in."
     reader: Annotated[str | None, Parameter(metavar="NAME", group=shared.COLUMNS)] = None
-    "Name of the judge, for the column `reader`; by default the model's name."
+    "Name of the judge in column `reader`; by default the model's name."
     task: Annotated[str | None, Parameter(metavar="NAME", group=shared.COLUMNS)] = None
-    "Name of the task, for the column `task`."
+    "Name of the task in column `task`."
     question: Annotated[str | None, Parameter(metavar="TEXT")] = None
-    "Question to ask."
+    "Question to ask about each text."
     permutations: shared.Number = 1
-    "Orders of the options to average over."
+    "Number of orders of the options to average over."
     server: Annotated[str | None, Parameter(metavar="URL")] = None
-    "Such as http://localhost:8000/v1, or .../v1/decisions; by default OPENAI_BASE_URL, or OpenAI."
+    "Address such as http://localhost:8000/v1; by default OPENAI_BASE_URL, or OpenAI."
     local: bool = False
-    "Run a Hugging Face model on this machine; NAME is a folder or a name."
+    "Run a Hugging Face model on this machine. --model is its name or folder."
     samples: shared.Natural = 0
     "Sample N answers per text, for models without log-probabilities."
     spell: shared.Spellings = ()
     after: After = None
     key_variable: Annotated[str | None, Parameter(metavar="NAME", group=shared.ADVANCED)] = None
-    "Environment variable that holds the key; by default OPENAI_API_KEY, sent to OpenAI only."
+    "Environment variable with the API key; by default OPENAI_API_KEY, sent only to OpenAI."
     max_tokens: Annotated[shared.Number, Parameter(group=shared.ADVANCED)] = 16
     "Maximum length of an answer, in tokens."
     concurrency: Annotated[
         int, Parameter(metavar="N", group=shared.ADVANCED, validator=AT_ONCE)
     ] = 8
-    "Number of questions asked at a time, at most 64."
+    "Number of questions to ask at a time, at most 64."
 
 
 @command
@@ -198,9 +198,9 @@ def ask(
     output: Annotated[shared.Written, shared.Out, shared.TABLE_OUT],
     wanted: Questions,
 ) -> Result:
-    """Ask a model to rate texts, and make a table of readings of its answers.
+    """Ask a model to rate texts, and write its answers as a table of readings.
 
-    Answers are kept in OUT.answers.jsonl as they come: the same command resumes.
+    Each answer is saved to OUT.answers.jsonl when it arrives. To resume, repeat the command.
     """
     from cordial_ppl.data.scale import Scale
     from cordial_ppl.logs import collect, spellings

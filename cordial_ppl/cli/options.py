@@ -93,12 +93,12 @@ COLUMN = Parameter(metavar="COLUMN", group=COLUMNS)
 FILE = Parameter(metavar="FILE", group=FILES)
 Out = Parameter(metavar="OUT", alias="-o", group=FILES)
 TABLE = "(.csv, .parquet, .jsonl)"
-LAYOUT = "Table: item_id, and `rating`, or columns p_..., logit_..., logprob_..., n_..."
-PREDICTED = option(f"Table to write {TABLE}: p_..., mean and interval, label.")
+LAYOUT = "Readings: item_id, and `rating` or columns p_..., logit_..., logprob_... or n_..."
+PREDICTED = option(f"Table to write {TABLE}: probabilities p_..., mean and interval, label.")
 TABLE_OUT = option(f"Table of readings to write {TABLE}.")
-CHANNEL = option("Channel file to add; its code is run, so trust it. Repeatable.", "PATH", MODEL)
-SPELLING = option("Other spelling of an option, such as 1=A; repeatable.", "OPTION=TEXT", ADVANCED)
-METHOD = option("Inference by laplace (the paper's), mode or nuts (minutes).", "METHOD", ADVANCED)
+CHANNEL = option("Channel file to add. Its code runs, so trust its author.", "PATH", MODEL)
+SPELLING = option("Text that means an option, such as 1=A; repeatable.", "OPTION=TEXT", ADVANCED)
+METHOD = option("Inference by laplace (as in the paper), mode, or nuts (slow).", "METHOD", ADVANCED)
 
 List = Annotated[tuple[str, ...], listing("A,B,...")]
 Names = Annotated[tuple[str, ...] | None, listing("A,B,...")]
@@ -108,7 +108,7 @@ Number = Annotated[int, whole(1)]
 Natural = Annotated[int, whole(0)]
 Given = Annotated[Path, Parameter(group=FILES)]
 Readings = Annotated[Path, option(LAYOUT, group=FILES)]
-Calibrator = Annotated[Path, option("Calibrator, from `cordial fit`.", group=FILES)]
+Calibrator = Annotated[Path, option("Calibrator written by `cordial fit`.", group=FILES)]
 File = Annotated[Path | None, FILE]
 Written = Annotated[Output, ending(".csv", ".parquet", ".jsonl", ".ndjson")]
 TableOut = Annotated[Written, Out]
@@ -118,7 +118,7 @@ Saved = Annotated[Output | None, ending(".cordial"), FILE]
 Figure = Annotated[Output | None, ending(".svg", ".png", ".pdf"), FILE]
 Also = Annotated[Sequence[Path], Parameter(metavar="READINGS", group=FILES)]
 Channels = Annotated[Sequence[Path], CHANNEL]
-Seed = Annotated[Natural, option("Seed of all random numbers.", group=MODEL)]
+Seed = Annotated[Natural, option("Random seed.", group=MODEL)]
 Level = Annotated[float, option("Coverage of the intervals.", "P", MODEL)]
 Engine = Annotated[Literal["local", "ray"], Parameter(metavar="ENGINE", group=ADVANCED)]
 Spellings = Annotated[Sequence[str], SPELLING]
@@ -133,7 +133,7 @@ class Files:
 
     readings: Readings
     labels: Given
-    "Table of labels: item_id and label, one row per label."
+    "Table of labels, one row per label: item_id and label."
 
 
 @Parameter(name="*", group=COLUMNS)
@@ -142,21 +142,21 @@ class Columns:
     """Choice of what is read from tables: arguments of functions that read readings."""
 
     options: Names = None
-    "Options, worst first, such as 1,2,3,4,5, if READINGS has others."
+    "Options of the scale from worst to best, such as 1,2,3,4,5; by default, those in READINGS."
     reader: Annotated[str | None, Parameter(metavar="NAME")] = None
-    "Judge to use if there are several, from column `reader` (or COLUMN=NAME)."
+    "Judge to use if column `reader` names several; COLUMN=NAME reads another column."
     task: Annotated[str | None, Parameter(metavar="NAME")] = None
-    "Task to use if there are several, from column `task` (or COLUMN=NAME)."
+    "Task to use if column `task` names several; COLUMN=NAME reads another column."
     id: Annotated[Sequence[str], Parameter(metavar="COLUMN")] = ()
-    "Column of text ids, if not `item_id`; may be repeated."
+    "Column that identifies each text, if not `item_id`. Repeat it to combine columns."
     rating: Column = None
-    "Column of ratings, one per text, to use as readings; needs --options."
+    "Column with the judge's ratings, one per text; needs --options."
     reverse: bool = False
-    "Reverse the readings: the judge's scale runs from best to worst, the labels' does not."
+    "Reverse the judge's scale, if it runs from best to worst and the labels' scale does not."
     keep_form: Annotated[bool, Parameter(group=OUTPUT)] = False
-    "Write CSV in the format of READINGS (separator, decimal sign, ids), for Excel."
+    "Write CSV files the way READINGS is written (separator, decimal sign, ids), for Excel."
     round: Rounding = None
-    "Labels or ratings between options: half-up, nearest-even, or split into two halves."
+    "How to treat values between two options: half-up, nearest-even, or split (half to each)."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,11 +164,11 @@ class BothColumns(Columns):
     """Choice of what is read from readings and labels: arguments of `read_labelled`."""
 
     label: Annotated[tuple[str, ...], listing("COLUMN,...")] = ()
-    "Column of labels, if not `label`; or a column for each annotator."
+    "Column of labels, if not `label`. Name several if each annotator has a column."
     annotator: Column = None
-    "Column that names who gave a label, if not `annotator`."
+    "Column that names the annotator, if not `annotator`."
     annotators: Annotated[Literal["each", "mean", "median"], Rule] = "each"
-    "Several labels for one text: keep each (the default), or use their mean or median."
+    "If a text has several labels: use each of them (the default), their mean, or their median."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,15 +200,15 @@ class Fitting(Tables):
 
     channel: Channels = ()
     prior: Annotated[Path | None, Parameter(metavar="FILE", group=MODEL)] = None
-    "Prior, from `cordial learn-prior`; or `own`, for each channel's own."
+    "Prior written by `cordial learn-prior`, or `own` for the priors in the channels' code."
     seed: Seed = 0
     inference: Inference = "default"
     prior_of: Annotated[Sequence[str], Parameter(metavar="NAME=LOC,SCALE", group=ADVANCED)] = ()
-    "Prior of one parameter: of its log if positive, of its log odds if a strength."
+    "Normal prior of a parameter (on the log scale if positive, the log-odds scale if in 0..1)."
     judge: Annotated[str | None, Parameter(metavar="NAME", group=MODEL)] = None
-    "Judge or model that made READINGS; refused if they name another."
+    "Judge or model that made READINGS. It is an error if the table names another."
     prompt_file: Annotated[Path | None, Parameter(metavar="FILE", group=MODEL)] = None
-    "Prompt or rubric that READINGS were made with; refused if they name another."
+    "Prompt or rubric behind READINGS. It is an error if the table names another."
 
     @property
     def settings(self) -> dict[str, Any]:

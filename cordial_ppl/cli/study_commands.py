@@ -21,7 +21,7 @@ class Tasks(BothColumns):
     """Choice of tasks and judges, and what is read of them."""
 
     reader: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
-    "Judge to use, from column `reader` (or COLUMN=NAME); may be repeated."
+    "Judge to use, from column `reader` or COLUMN=NAME; may be repeated."
     task: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
     "Task to use, from column `task`; may be repeated."
 
@@ -39,17 +39,17 @@ def learn_prior(
     rule: Annotated[Literal["cautious", "paper"], Parameter(group=options.MODEL)] = "cautious",
     seed: options.Seed = 0,
 ) -> Result:
-    """Learn a prior from tasks with many labels, for `--prior` of the other commands.
+    """Learn a prior from tasks with many labels, for the --prior option of other commands.
 
-    Every channel is fitted to every task and judge of the tables, to 2,048 labels of each at most.
-    A table without a column `task` is a task by its name.
+    Every channel is fitted to every task and judge, with at most 2,048 labels each. A table without
+    a column `task` counts as one task, named after its file.
 
     Args:
-        tables: Tables of readings and labels, alternating: READINGS LABELS READINGS LABELS.
+        tables: Tables in pairs: READINGS LABELS READINGS LABELS ...
         output: Prior to write (.cordial).
-        leave_out: Task to leave out; may be repeated.
-        unit: Power of K in a parameter's unit, such as drift=1; repeatable.
-        rule: How far to trust the tasks: cautious (as far as they agree) or paper.
+        leave_out: Task to exclude; may be repeated.
+        unit: How a parameter scales with the number of options, as a power, such as drift=1.
+        rule: How to combine the tasks: cautious (trust them as far as they agree) or paper.
     """
     units = dict(split_pairs("--unit", unit, "NAME=POWER, such as drift=1", float))
     from cordial_ppl.estimators.task_tables import read_pairs, take_labelled
@@ -90,16 +90,15 @@ def check(
     simulations: options.Natural = 0,
     seed: options.Seed = 0,
 ) -> Result:
-    """Check a channel: contract, gradients, order, posteriors against NUTS, prior, predictions.
+    """Test a channel: contract, gradients, order, prior, predictions, and posteriors against NUTS.
 
-    One line a finding: pass, warn or fail. Exit status: 0 if nothing fails, 1 if something does,
-    2 wrong usage or bad input.
+    Each finding is one line: pass, warn or fail. The exit status is 1 if any finding is a fail.
 
     Args:
-        channel: Channel file, whose code is run, or the name of a channel.
-        readings: Table of readings to check it on, instead of made-up reviews.
-        labels: Table of labels for some of these texts.
-        simulations: Data sets for simulation-based calibration, such as 200; none by default.
+        channel: Channel file (its code runs) or the name of a channel.
+        readings: Table of readings to check the channel on, instead of made-up reviews.
+        labels: Table of labels for some texts of --readings.
+        simulations: Data sets for simulation-based calibration, such as 200; by default none.
     """
     texts: tuple[Any, ...] = ()
     if bool(readings) != bool(labels):
@@ -129,28 +128,28 @@ class Comparison:
     """What is compared, on how many labels, and where."""
 
     methods: options.List = ()
-    "Methods, such as raw, histogram, paper, cordial; or channel files, whose code is run."
+    "Methods to compare, such as raw,histogram,paper,cordial, or channel files (their code runs)."
     budgets: Annotated[options.List, listing("N,...")] = ()
-    "Numbers of labels, such as 10,20,50; by default 5 to 100."
+    "Numbers of labels to try, such as 10,20,50; by default 5 to 100."
     draws: options.Number = 20
-    "Random subsets for each number of labels."
+    "Number of random subsets per number of labels."
     report: options.Number | None = None
-    "Labelled texts to score on; the rest are drawn from. By default 1,000, or half if fewer."
+    "Number of labelled texts kept for scoring; by default 1,000, or half if there are fewer."
     seed: options.Seed = 0
     engine: options.Engine = "local"
-    "Work on this machine, or on the cluster that RAY_ADDRESS names."
+    "Run on this machine (`local`) or on the cluster at RAY_ADDRESS (`ray`)."
     device: Annotated[
         Literal["auto", "host", "accelerator"], Parameter(metavar="DEVICE", group=options.ADVANCED)
     ] = "auto"
-    "Where to fit: on the host, on an accelerator, or there if JAX finds one (auto)."
+    "Where to fit: host, accelerator, or auto (an accelerator if JAX finds one)."
 
 
 @command
 def sweep(tables: Tables, *, output: options.TableOut, wanted: Comparison = Comparison()) -> Result:
     """Compare calibrators on the same random subsets of the labels, for each judge.
 
-    OUT has a row for each score of each fit. A folder beside it, named OUT.parts, keeps what is
-    done: an interrupted sweep resumes, and methods, numbers of labels and judges can be added.
+    OUT has one row per score of each fit. The folder OUT.parts beside it saves finished work, so
+    you can resume an interrupted sweep, or add methods, numbers of labels and judges.
 
     Args:
         output: Table to write (.csv, .parquet, .jsonl): one row per score.
