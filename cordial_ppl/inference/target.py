@@ -349,9 +349,14 @@ def _check_density(target: Target) -> None:
         beside = jax.vmap(lambda flat: target.pointwise(flat, readings, labels)[1])(points)
         density = target.log_density(points[0], prior, readings, labels)
         seen = target._trace(points[0], readings, labels)[LABEL_SITE]["value"]
-        others = readings._replace(logits=jnp.flip(readings.logits, 0) - readings.logits)
-        priors = [target.log_prior_terms(points[1], prior, each) for each in (readings, others)]
-        return density, jnp.stack(priors), seen, beside, jax.vmap(each, (0, None))(points, rows)
+        extra = {name: jnp.flip(column, 0) for name, column in readings.covariates.items()}
+        others = Readings(jnp.flip(readings.logits, 0) - readings.logits, readings.histogram, extra)
+        tries = (readings,), (others,), (readings, labels)
+        traces = [target._trace(points[1], *texts) for texts in tries]
+        with jax.numpy_dtype_promotion("standard"):
+            terms = [[jnp.sum(s.density(t, points[1])) for s in target.sites] for t in traces]
+            priors = jnp.array(terms)
+        return density, priors, seen, beside, jax.vmap(each, (0, None))(points, rows)
 
     arrays = Prior(*target.prior), readings, labels
     with on_host(), jax.enable_x64(True), explaining(target.channel, size):
@@ -368,7 +373,7 @@ def _check_density(target: Target) -> None:
 def _refuse(
     target: Target,
     value: Float[np.ndarray, ""],
-    priors: Float[np.ndarray, "2 P"],
+    priors: Float[np.ndarray, "3 sites"],
     seen: Int[np.ndarray, " n"],
     beside: Float[np.ndarray, "2 n K"],
     alone: Float[np.ndarray, "2 n K"],
@@ -378,17 +383,17 @@ def _refuse(
     Args:
         target: the channel.
         value: log density at the centre of the prior.
-        priors: terms of the log prior density of a point, beside other texts.
+        priors: log prior density of each parameter, for texts, for others and for labelled ones.
         seen: labels that the model observed.
         beside: probabilities of the texts, of two points.
         alone: those of each text by itself.
     """
     options, name = np.arange(target.options), target.channel.name
-    moved = np.flatnonzero(~np.isclose(*priors, equal_nan=True))
+    moved = np.flatnonzero(~np.isclose(priors[:1], priors[1:], equal_nan=True).all(axis=0))
     if moved.size:
         raise ChannelError(
-            f"the prior of {target.coordinates[moved[0]]!r} in channel {name!r} depends on the "
-            "readings of the texts: make it depend on readings.histogram, or on nothing."
+            f"the prior of {target.sites[moved[0]].name!r} in channel {name!r} depends on the "
+            "readings, covariates or labels of the texts. It may depend only on readings.histogram."
         )
     if not np.array_equal(seen[: len(options)], options):
         raise ChannelError(

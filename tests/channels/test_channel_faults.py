@@ -83,9 +83,12 @@ def drawn_for_each(prior):
     return model
 
 
-def looking(readings, labels=None):
-    centre = sample("t", dist.Normal(jnp.sum(jnp.abs(readings.logits)), 1.0))
-    cp.observe(jax.nn.log_softmax(centre * readings.logits, axis=1), labels)
+def looking(at):
+    def model(readings, labels=None):
+        scale = sample("t", dist.Normal(at(readings.logits, labels), 1.0))
+        cp.observe(jax.nn.log_softmax(scale * readings.logits, axis=1), labels)
+
+    return model
 
 
 def hidden(readings, labels=None):
@@ -143,7 +146,11 @@ FAULTS |= {
     "one of a text": (drawn_for_each(dist.LogNormal()), "'t' whose shape depends on the number"),
     "options in the plate": (drawn_for_each(dist.LogNormal().expand([5])), "2 texts and 5 options"),
     "transposed": (tempered(lambda x, z: x + x.T), "tried with 2 texts and 5 options"),
-    "looking": (looking, "the prior of 't' .* depends on the readings"),
+    "looking": (looking(lambda x, z: jnp.abs(x).sum()), "the prior of 't' .* depends on"),
+    "peeking": (
+        looking(lambda x, z: 0.0 if z is None else z.mean()),
+        "the prior of 't' .* depends on .* labels",
+    ),
     "hidden": (hidden, "handlers.block hides"),
     "leaving": (leaving, "failed: SystemExit: bye"),
     "counts": (
