@@ -1,16 +1,16 @@
-r"""People who label: each is as severe, and labels with as much noise, as it is their way.
+r"""Location channel for several annotators, who differ in severity and in noise.
 
 .. math:: \hat p(z) = \rho\, g(z) + (1 - \rho)\, \pi(z), \qquad
    g(z) \propto \exp\bigl[-\kappa e^{-2 \nu_a} (z - s\, m(x) - d + \delta_a)^2\bigr], \qquad
    \delta_a = \sigma\, \xi_a
 
-of annotator a. Parameters: those of `template.py`, ``sigma`` (classes), and for each annotator
-``severity`` xi, in units of sigma, and ``noise`` nu, the log factor of the spread of the labels.
+for annotator a. Parameters: those of `template.py`, ``sigma`` (classes), and for each annotator
+``severity`` xi in units of sigma and ``noise`` nu, the log of a factor on the spread of labels.
 
-The covariate ``annotator`` numbers the people; one number more than there are predicts the label of
-somebody new. A text has a row for each label: ``fit(logits[rows], labels, {"annotator": people},
-texts=rows)``. With no severity and no noise of their own this is the location channel; order is
-kept for each annotator. Source: many-facet Rasch measurement (Linacre 1989).
+The covariate ``annotator`` numbers the annotators; set ``LEVELS`` one higher to predict the labels
+of a new one. Use one row per label: ``fit(logits[rows], labels, {"annotator": people},
+texts=rows)``. If severity and noise are zero, this is the location channel. Order is kept for each
+annotator. Source: many-facet Rasch measurement (Linacre 1989).
 """
 
 import jax

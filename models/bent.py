@@ -1,17 +1,17 @@
-r"""Location channel for a reader who compresses one end of the scale and stretches the other.
+r"""Location channel for a reader that compresses one end of the scale and stretches the other.
 
 .. math:: \hat p(z) = \rho\, g(z) + (1 - \rho)\, \pi(z), \qquad
    g(z) \propto \exp[-\kappa (z - c)^2],
    \qquad c = s\, (K - 1)\, \frac{u e^\beta}{1 + u (e^\beta - 1)} + d, \quad u = \frac{m(x)}{K - 1}
 
-Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d (classes), ``gain`` s,
-``bend`` beta, ``concentration`` kappa (1 / classes^2), ``strength`` rho.
+Parameters: ``temperature`` tau (divides the logits), ``offset`` d (classes), ``gain`` s, ``bend``
+beta, ``concentration`` kappa (1 / classes^2), ``strength`` rho.
 
-With beta > 0 statements at the low end are told apart more finely than the reader's own steps, and
-those at the high end less: the reader crowds what it dislikes together. In log odds of u the bend
-is an offset, log(u / (1 - u)) + beta, a form that people's own judgements of share take (Zhang and
-Maloney 2012, Frontiers in Neuroscience 6). At beta = 0 this is the location channel; order is kept
-because the bend increases in m.
+If beta > 0, a step between low readings corresponds to more than one step between labels, and a
+step between high readings to less, because the reader compresses the low end. In the log odds of u
+the bend is an offset, log(u / (1 - u)) + beta, a form that also describes how people judge
+proportions (Zhang and Maloney 2012, Frontiers in Neuroscience 6). At beta = 0 this is the location
+channel. Order is kept, because the bent mean increases with m.
 """
 
 import jax

@@ -1,18 +1,17 @@
-r"""Location channel for labels, or a reader, that drift: the offset changes with time or position.
+r"""Location channel whose offset drifts with time or position.
 
 .. math:: \hat p(z) = \rho\, g(z) + (1 - \rho)\, \pi(z), \qquad
    g(z) \propto \exp[-\kappa (z - c)^2],
    \qquad c = s\, m(x) + d + \delta\, t(x)
 
-Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d (classes, where t = 0),
-``gain`` s, ``drift`` delta, ``concentration`` kappa (1 / classes^2),
-``strength`` rho. The covariate ``time`` t is in units in which a change of half a class would be no
-surprise: from 0 to 1 over the period that was labelled, or the place of a text in the prompt from
-first to last.
+Parameters: ``temperature`` tau (divides the logits), ``offset`` d (classes, where t = 0), ``gain``
+s, ``drift`` delta, ``concentration`` kappa (1 / classes^2), ``strength`` rho. Scale the covariate
+``time`` t so that a change of half a class per unit would be plausible, for example from 0 to 1
+over the labelled period or over the positions of texts in the prompt.
 
-People's ratings drift too (Myford and Wolfe 2009, J. Educational Measurement 46). Beyond the times
-that were labelled the drift is taken to go on. At delta = 0 this is the location channel; order is
-kept among texts of one time.
+Human ratings drift too (Myford and Wolfe 2009, J. Educational Measurement 46). The channel
+extrapolates the drift beyond the labelled period. At delta = 0 this is the location channel. Order
+is kept among texts with the same time.
 """
 
 import jax

@@ -1,15 +1,15 @@
-r"""Location channel for labels of which a few lie far from the reading: tails fall off linearly.
+r"""Location channel for labels with outliers: the log density falls linearly in the tails.
 
 .. math:: \hat p(z) = \rho\, g(z) + (1 - \rho)\, \pi(z), \qquad
    g(z) \propto \exp\bigl[-2 \kappa w^2 (\sqrt{1 + ((z - c) / w)^2} - 1)\bigr],
    \qquad c = s\, m(x) + d
 
-Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d (classes), ``gain`` s,
+Parameters: ``temperature`` tau (divides the logits), ``offset`` d (classes), ``gain`` s,
 ``concentration`` kappa (1 / classes^2), ``width`` w, ``strength`` rho.
 
-The exponent is the pseudo-Huber loss (Charbonnier et al. 1997, IEEE Trans. Image Processing 6). As
-w grows this is the location channel. Order is kept, because the exponent is concave in z - c; tails
-of a Student-t, which are not, would let a reading that moves up move a prediction down.
+The exponent is the pseudo-Huber loss (Charbonnier et al. 1997, IEEE Trans. Image Processing 6). For
+large w this is the location channel. Order is kept, because the exponent is concave in z - c; with
+Student-t tails, which are not log-concave, a higher reading could lower the prediction.
 """
 
 import jax

@@ -1,14 +1,16 @@
-r"""Proportional odds whose cut points have the prior that shares of the options would have.
+r"""Proportional odds with a prior on the shares of the options instead of the cut points.
 
 .. math:: \mathrm{logit}\, P(Z > k) = s \Bigl(m(x) - \frac{K - 1}{2}\Bigr) - \theta_k, \qquad
    \bigl(P(Z = 0), \dots, P(Z = K - 1)\bigr) \sim \mathrm{Dirichlet}(2, \dots, 2)
 
-where the Dirichlet distribution is that of the shares pi of a reading in the middle, and theta_k
-the log odds of a label no higher than k there. Parameters: ``temperature`` tau (a factor on the
-logits), ``slope`` s (nats a class), ``shares`` pi, and by them ``cuts`` theta (nats).
+where the Dirichlet prior applies to the shares pi of the options for a reading in the middle of the
+scale, and theta_k is the log odds of a label of at most k for such a reading. Parameters:
+``temperature`` tau (divides the logits), ``slope`` s (nats a class), ``shares`` pi, and ``cuts``
+theta (nats), which follow from the shares.
 
-How often options are used is easier to have an opinion on than cut points are. Order is kept: every
-P(Z > k) rises with m. Source: Betancourt (2019), "Ordinal regression", a case study.
+It is easier to state a prior on how often options are used than on cut points. Order is kept,
+because every P(Z > k) increases with m. Source: Betancourt (2019), "Ordinal regression", a case
+study.
 """
 
 import jax

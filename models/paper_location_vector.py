@@ -1,11 +1,11 @@
-r"""The paper's location channel on the vector-scaled reading: every option has a scale and a bias.
+r"""The paper's location channel with the vector-scaled reading: each option has a scale and a bias.
 
 .. math:: \hat p(z) = \rho\, G(z \mid s \textstyle\sum_y y\, q(y) + d) + (1 - \rho)\, \pi(z), \qquad
    q = \mathrm{softmax}(e^{\epsilon} \odot \ell / \tau + b), \quad
    G(z \mid c) \propto \exp[-\kappa (z - c)^2]
 
 Parameters: those of `template.py`, and for each option ``log_scale`` epsilon and ``bias`` b (nats).
-It is the built-in "location-vector".
+The built-in channel "location-vector" is the same model.
 """
 
 import jax

@@ -1,10 +1,11 @@
-r"""The paper's mixture channel (Eq. 3): each option that the reader states is moved and spread.
+r"""The paper's mixture channel (Eq. 3), which shifts and spreads each option of the reading.
 
 .. math:: \hat p(z) = \rho \sum_y q(y)\, G(z \mid s\, y + d) + (1 - \rho)\, \pi(z), \qquad
    q = \mathrm{softmax}(\ell / \tau), \quad G(z \mid c) \propto \exp[-\kappa (z - c)^2]
 
-Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d (classes), ``gain`` s,
-``concentration`` kappa (1 / classes^2), ``strength`` rho. It is the built-in "mixture".
+Parameters: ``temperature`` tau (divides the logits), ``offset`` d (classes), ``gain`` s,
+``concentration`` kappa (1 / classes^2), ``strength`` rho. The built-in channel "mixture" is the
+same model.
 """
 
 import jax

@@ -1,11 +1,11 @@
-r"""The paper's mixture channel on the vector-scaled reading: every option has a scale and a bias.
+r"""The paper's mixture channel with the vector-scaled reading: each option has a scale and a bias.
 
 .. math:: \hat p(z) = \rho \sum_y q(y)\, G(z \mid s\, y + d) + (1 - \rho)\, \pi(z), \qquad
    q = \mathrm{softmax}(e^{\epsilon} \odot \ell / \tau + b), \quad
    G(z \mid c) \propto \exp[-\kappa (z - c)^2]
 
 Parameters: those of `paper_mixture.py`, and for each option ``log_scale`` epsilon and ``bias`` b
-(nats). It is the built-in "mixture-vector".
+(nats). The built-in channel "mixture-vector" is the same model.
 """
 
 import jax

@@ -1,12 +1,12 @@
-r"""Some options are popular with people whatever the text is like; written as plain NumPyro.
+r"""People favour some options whatever the text; a channel in plain NumPyro.
 
 .. math:: \hat p(z) \propto \exp[-\kappa (z - c)^2 + b_z], \qquad c = s\, m(x) + d
 
-Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d (classes), ``gain`` s,
+Parameters: ``temperature`` tau (divides the logits), ``offset`` d (classes), ``gain`` s,
 ``concentration`` kappa (1 / classes^2), ``popularity`` b (nats).
 
-Order is kept: the ratio of two options' probabilities changes with c as in the location channel,
-whatever b is.
+Order is kept, because for any b the ratio of two options' probabilities depends on c as in the
+location channel.
 """
 
 import jax

@@ -1,16 +1,15 @@
-r"""Cumulative-probit channel: a latent quality, seen with Gaussian noise, is cut into the options.
+r"""Cumulative-probit channel: cut points divide a noisy latent quality into the options.
 
 .. math:: \hat p(z) = \rho\, \Bigl[\Phi\bigl(\tfrac{z + 1/2 - c}{\sigma}\bigr)
    - \Phi\bigl(\tfrac{z - 1/2 - c}{\sigma}\bigr)\Bigr] + (1 - \rho)\, \pi(z), \qquad
    c = s\, m(x) + d
 
-in which the first option has no lower cut and the last no upper one.  Parameters: ``temperature``
-tau (a factor on the logits), ``offset`` d (classes), ``gain`` s, ``spread`` sigma, ``strength``
-rho.
+where the first option has no lower cut point and the last no upper one. Parameters: ``temperature``
+tau (divides the logits), ``offset`` d (classes), ``gain`` s, ``spread`` sigma, ``strength`` rho.
 
-Unlike a kernel on the options, the noise carries all that lies beyond an end into that end, so that
-the end options collect labels as they do when people rate (McKelvey and Zavoina 1975, J. Math.
-Sociology 4).  Order is kept: every cumulative probability falls in c.
+Unlike a kernel on the options, all noise beyond an end of the scale adds to the end option, as in
+human ratings (McKelvey and Zavoina 1975, J. Math. Sociology 4). Order is kept, because every
+cumulative probability decreases with c.
 """
 
 import jax

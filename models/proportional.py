@@ -1,12 +1,13 @@
-r"""Proportional odds, as any NumPyro user writes it: the corrected reading is cut into the options.
+r"""Proportional odds in plain NumPyro: cut points divide the corrected reading into the options.
 
 .. math:: \mathrm{logit}\, P(Z > k) = s \Bigl(m(x) - \frac{K - 1}{2}\Bigr) - \theta_k, \qquad
    \theta_1 < \dots < \theta_{K-1}
 
-Parameters: ``temperature`` tau (a factor on the logits), ``slope`` s (nats a class), ``cuts``
-theta (nats), which are as close as people's options are hard to tell apart.
+Parameters: ``temperature`` tau (divides the logits), ``slope`` s (nats per class), ``cuts`` theta
+(nats), which are close if people hardly distinguish two options.
 
-Order is kept: every P(Z > k) rises with m. Source: McCullagh (1980), J. R. Stat. Soc. B 42.
+Order is kept, because every P(Z > k) increases with m. Source: McCullagh (1980), J. R. Stat. Soc. B
+42.
 """
 
 import jax

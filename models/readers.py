@@ -1,13 +1,15 @@
-r"""Several readers of one text: their means are averaged, then corrected as one reader's is.
+r"""Location channel for several readers: the average of their means is corrected like one mean.
 
 .. math:: \hat p(z) = \rho\, G\Bigl(z \Bigm| s \sum_r w_r\, m_r(x) + d\Bigr) + (1 - \rho)\, \pi(z),
    \qquad w = \mathrm{softmax}(a), \quad G(z \mid c) \propto \exp[-\kappa (z - c)^2]
 
-Parameters of R readers: ``temperature`` tau (one each), ``contrast`` a (R numbers that sum to zero,
-R - 1 of them free), ``offset`` d (classes), ``gain`` s, ``concentration`` kappa (1 / classes^2),
-``strength`` rho: 2R + 3. It is the channel of `Fusion`, the built-in "location-readers".
+The 2R + 3 parameters for R readers are ``temperature`` tau (one per reader), ``contrast`` a (R
+numbers that sum to zero, R - 1 of them free), ``offset`` d (classes), ``gain`` s, ``concentration``
+kappa (1 / classes^2) and ``strength`` rho. `Fusion` uses the same model, the built-in channel
+"location-readers".
 
-Logits are [n, R, K]; NaN where a reader has not read a text, which the others' weights make up for.
+Logits are [n, R, K]. They are NaN if a reader has not read a text; the other readers' weights are
+then rescaled.
 """
 
 import jax

@@ -1,4 +1,4 @@
-r"""Location channel whose labels may stray further to one side of the reading than to the other.
+r"""Location channel for labels that stray further to one side of the reading than to the other.
 
 .. math:: \hat p(z) = \rho\, g(z) + (1 - \rho)\, \pi(z), \qquad
    g(z) \propto \exp[-\kappa e^{\mp \gamma} (z - c)^2],
@@ -9,8 +9,9 @@ the logits), ``offset`` d (classes), ``gain`` s, ``concentration`` kappa (1 / cl
 geometric mean of the two sides), ``skew`` gamma, ``strength`` rho.
 
 The kernel is a two-piece normal (Fernandez and Steel 1998, J. Am. Stat. Assoc. 93). At gamma = 0
-this is the location channel. Order is kept for every gamma: the derivative of the log profile in c,
-``2 kappa e^(-+gamma) (z - c)``, increases in z, so a higher mean never lowers the prediction.
+this is the location channel. Order is kept for every gamma: the derivative of the log profile with
+respect to c, ``2 kappa e^(-+gamma) (z - c)``, increases with z, so a higher mean never lowers the
+prediction.
 """
 
 import jax

@@ -1,14 +1,14 @@
-r"""One sentence: which fault of a reader this channel is about.
+r"""One sentence: the fault of a reader that this channel models.
 
 .. math:: \hat p(z) = \rho\, g(z) + (1 - \rho)\, \pi(z), \qquad
    g(z) \propto \exp[-\kappa (z - c)^2],
    \qquad c = s\, m(x) + d
 
-Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d (classes),
-``gain`` s, ``concentration`` kappa (1 / classes^2), ``strength`` rho.
+Parameters: ``temperature`` tau (divides the logits), ``offset`` d (classes), ``gain`` s,
+``concentration`` kappa (1 / classes^2), ``strength`` rho.
 
-What this file holds is the paper's location channel (Eq. 4). Copy it, change what your channel does
-otherwise, and run ``cordial check`` on it.
+This file implements the paper's location channel (Eq. 4). Copy the file, change the parts in which
+your channel differs, and run ``cordial check`` on the copy.
 """
 
 import jax

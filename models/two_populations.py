@@ -1,16 +1,17 @@
-r"""Location channel for labels by two kinds of people, of whom one rates higher than the other.
+r"""Location channel for labels by two groups of people, one of which rates higher than the other.
 
 .. math:: \hat p(z) = \rho\, [(1 - \lambda)\, g(z; c) + \lambda\, g(z; c + \Delta)]
    + (1 - \rho)\, \pi(z), \qquad g(z; c) \propto \exp[-\kappa (z - c)^2], \quad c = s\, m(x) + d
 
-each g normalised over z. Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d
-(classes), ``gain`` s, ``concentration`` kappa (1 / classes^2), ``minority`` lambda,
+where each g is normalised over z. Parameters: ``temperature`` tau (divides the logits), ``offset``
+d (classes), ``gain`` s, ``concentration`` kappa (1 / classes^2), ``minority`` lambda,
 ``difference`` Delta, ``strength`` rho.
 
-Raters as a mixture of classes are Rost's (1990, Applied Psychological Measurement 14). The same
-holds of a reader that misreads a share of the texts to one side. Exchanging the two kinds changes
-lambda to 1 - lambda, which the prior tells apart. At Delta = 0 this is the location channel. Order
-is kept: both parts rise with c, and their shares do not depend on it.
+Modelling raters as a mixture of classes follows Rost (1990, Applied Psychological Measurement 14).
+The same model describes a reader that misjudges a share of the texts in one direction. Exchanging
+the two groups turns lambda into 1 - lambda; the prior distinguishes the two. At Delta = 0 this is
+the location channel. Order is kept, because both components increase with c and their shares do not
+depend on c.
 """
 
 import jax

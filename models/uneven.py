@@ -1,17 +1,17 @@
-r"""Location channel on a scale whose options are not equally far apart for the people who label.
+r"""Location channel for scales on which people do not see the options as equally spaced.
 
 .. math:: \hat p(z) = \rho\, g(z) + (1 - \rho)\, \pi(z), \qquad
    g(z) \propto \exp[-\kappa (y_z - c)^2],
    \qquad c = s\, m(x) + d, \quad y_z = (K - 1) \sum_{k < z} \mathrm{softmax}(h)_k
 
-Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d (classes), ``gain`` s,
-``steps`` h, ``concentration`` kappa (1 / classes^2), ``strength`` rho.
+Parameters: ``temperature`` tau (divides the logits), ``offset`` d (classes), ``gain`` s, ``steps``
+h, ``concentration`` kappa (1 / classes^2), ``strength`` rho.
 
-Where a step is short, neighbouring options are hard to tell apart: the concentration, counted in
-options, differs from class to class. These are the ordered scores of the stereotype model (Anderson
-1984, J. R. Stat. Soc. B 46). With equal steps this is the location channel. Order is kept: the
-derivative of the log profile in c, 2 kappa (y_z - c), increases in z. A concentration that is
-itself a function of the class would not keep it.
+A short step means that people hardly distinguish two neighbouring options, so the concentration in
+units of options differs from class to class. The y_z are the ordered scores of the stereotype model
+(Anderson 1984, J. R. Stat. Soc. B 46). With equal steps this is the location channel. Order is
+kept, because the derivative of the log profile with respect to c, 2 kappa (y_z - c), increases with
+z. A concentration that depends directly on the class would not keep order.
 """
 
 import jax

@@ -1,14 +1,14 @@
-r"""People who rate higher or lower than the rest: each shifts the population's prediction.
+r"""Shifts of the population's prediction for users who rate higher or lower than others.
 
 .. math:: \hat p(z) = \sum_y p(y)\, \max\bigl(0, 1 - |z - c(y)|\bigr), \qquad
    c(y) = \min\bigl(\max(y + \Delta_u, 0), K - 1\bigr), \quad \Delta_u = \sigma\, \xi_u
 
 Readings are the logarithms of the population's predictions p, such as those of a fit to other
 people's labels. Parameters: ``sigma`` (classes), and for each user u ``scaled`` xi, the shift in
-units of sigma, in which the posterior has no funnel. It is the channel behind `UserShift`.
+units of sigma, which avoids a funnel in the posterior. `UserShift` uses this channel.
 
-The covariate ``user`` numbers the users; one number more than there are serves a new one. Source:
-the paper's Section 2.7, which takes the mode of each shift, with sigma by cross-validation.
+The covariate ``user`` numbers the users; set ``LEVELS`` one higher to predict for a new user.
+Source: the paper's Section 2.7, which takes the mode of each shift and cross-validates sigma.
 """
 
 import jax

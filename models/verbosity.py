@@ -1,16 +1,16 @@
-r"""Location channel for a reader whom long texts impress: its offset depends on a text's length.
+r"""Location channel for a reader that favours long texts: the offset depends on a text's length.
 
 .. math:: \hat p(z) = \rho\, g(z) + (1 - \rho)\, \pi(z), \qquad
    g(z) \propto \exp[-\kappa (z - c)^2],
    \qquad c = s\, m(x) + d - \beta \log_2 \frac{\ell(x)}{100}
 
-Parameters: ``temperature`` tau (a factor on the logits), ``offset`` d (classes, of a text of 100
+Parameters: ``temperature`` tau (divides the logits), ``offset`` d (classes, for a text of 100
 units), ``gain`` s, ``verbosity`` beta, ``concentration`` kappa (1 / classes^2), ``strength`` rho.
-The covariate ``length`` l counts words, tokens or characters; a length below one counts as one.
+The covariate ``length`` l counts words, tokens or characters; lengths below one are treated as one.
 
-Judges that are language models favour long answers (Zheng et al. 2023, "Judging LLM-as-a-judge",
-NeurIPS; Dubois et al. 2024, "Length-controlled AlpacaEval"). At beta = 0 this is the location
-channel; order is kept among texts of one length.
+LLM judges favour long answers (Zheng et al. 2023, "Judging LLM-as-a-judge", NeurIPS; Dubois et al.
+2024, "Length-controlled AlpacaEval"). At beta = 0 this is the location channel. Order is kept among
+texts of the same length.
 """
 
 import jax
