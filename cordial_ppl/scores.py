@@ -247,8 +247,8 @@ def paired_bootstrap(
     differences = as_numbers(differences, "differences")
     if differences.ndim < 2 or not differences.size or not np.isfinite(differences).all():
         raise InputError(
-            "differences must be a finite array [S, n] or [methods, S, n], of S subsets and n "
-            f"texts; got shape {differences.shape} with "
+            "differences must be a finite array of shape [S, n] or [methods, S, n] (S subsets, n "
+            f"texts); got shape {differences.shape} with "
             f"{(~np.isfinite(differences)).sum()} not finite."
         )
     *methods, subsets, n = differences.shape
@@ -274,7 +274,7 @@ def _times_taken(
 def as_probabilities(probs: ArrayLike) -> Float[np.ndarray, "n K"]:
     """Check that rows are distributions over at least two options."""
     p = as_numbers(probs, "probs")
-    hint = "For logits, take their softmax first."
+    hint = "Convert logits to probabilities with a softmax first."
     if p.ndim != 2 or p.shape[0] < 1 or p.shape[1] < 2:
         raise InputError(
             f"probs must have n >= 1 rows and K >= 2 columns; got shape {p.shape}. {hint}"
@@ -284,8 +284,8 @@ def as_probabilities(probs: ArrayLike) -> Float[np.ndarray, "n K"]:
     wrong = np.flatnonzero(~(np.isfinite(p) & (p >= 0)).all(axis=1) | ~(off <= SUM_TOLERANCE))
     if wrong.size:
         raise InputError(
-            "each row of probs must be finite, non-negative and sum to one within "
-            f"{SUM_TOLERANCE}; not so in {name_rows(wrong)}. {hint}"
+            "each row of probs must be finite, non-negative and sum to one (within "
+            f"{SUM_TOLERANCE}). Check {name_rows(wrong)}. {hint}"
         )
     return p
 

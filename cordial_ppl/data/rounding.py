@@ -87,10 +87,10 @@ def round_as_chosen(
     between = np.flatnonzero(positions % 1)
     if how is None and between.size:
         raise SettingNeeded(
-            f"{noun} must be options; {between.size} of {len(positions)} lie between options, as "
-            f"averages do, such as {scale.at(positions[between[:1]])[0]:g} in "
+            f"{noun} must be options, but {between.size} of {len(positions)} lie between two "
+            f"options, for example {scale.at(positions[between[:1]])[0]:g} in "
             f"{where(int(between[0]))}.",
-            "Round them, half-up or nearest-even, or count each for both neighbours",
+            f"Round {noun} half-up or nearest-even, or split each between both neighbours",
             "round",
             "split",
         )

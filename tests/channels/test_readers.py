@@ -101,7 +101,7 @@ def test_what_several_readers_are_refused():
         (
             "location-readers",
             np.where(np.arange(20)[:, None, None] == 7, np.nan, THREE),
-            "no judge has read row 7",
+            "no judge rated row 7",
         ),
     ):
         with pytest.raises(cp.InputError, match=message):
