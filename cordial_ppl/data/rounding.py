@@ -87,7 +87,7 @@ def round_as_chosen(
     between = np.flatnonzero(positions % 1)
     if how is None and between.size:
         raise SettingNeeded(
-            f"{noun} must be options, but {between.size} of {len(positions)} lie between two "
+            f"{noun} must be options; found {between.size} of {len(positions)} between two "
             f"options, for example {scale.at(positions[between[:1]])[0]:g} in "
             f"{where(int(between[0]))}.",
             f"Round {noun} half-up or nearest-even, or split each between both neighbours",

@@ -23,21 +23,21 @@ REASONS = {"prose": "no option", "off": "no option", "thought": CUT}
 """What the column `unread` calls reasons that have another name there."""
 
 WORDS = {
-    CUT: "row cut off at the token limit, {stays}: {}. Let the model write more tokens",
+    CUT: "row cut off at the token limit, {stays}: {}. Raise the model's token limit",
     REFUSED: "row refused by the model, {stays}: {}",
     FILTERED: "row blocked by the server's filter, {stays}: {}",
-    FAILED: "row without an answer, or of a grader that failed, {stays}: {}",
-    "other": "row with other options, or of another question, {stays}: {}",
-    "prose": "answer without an option, {stays}: {}. --after says what answers follow, --spell how "
-    "options are written",
-    "off": "answer without a clear option, {stays}: {}. The last rating announced is not on the "
-    "scale, or an option or a refusal follows it",
-    "thought": "answer cut off within a thought, {stays}: {}",
-    "pooled": "text with several rows, which count as answers to one question: {}. If they are of "
-    "different texts, name what tells these apart: --item",
-    "unread": "text in which sampled answers without an option are not counted: {}",
-    "lone": "text with a single option returned: {}. Ask for more alternatives (top_logprobs)",
-    "several": "text announcing several options, of which the last one counts: {}. See --after",
+    FAILED: "row with no answer or a failed grader, {stays}: {}",
+    "other": "row with other options or another question, {stays}: {}",
+    "prose": "answer without an option, {stays}: {}. Use --after to show what precedes answers, or "
+    "--spell to show how options are written",
+    "off": "answer without a clear option, {stays}: {}. The last rating is not on the scale, or "
+    "an option or a refusal follows that rating",
+    "thought": "answer cut off during reasoning, {stays}: {}",
+    "pooled": "text with several rows, counted as repeated answers to one question: {}. If the rows "
+    "are different texts, name the fields that distinguish the texts with --item",
+    "unread": "text with sampled answers that name no option (not counted): {}",
+    "lone": "text with only one option returned: {}. Request more alternatives (top_logprobs)",
+    "several": "text announcing several options; the last one counts: {}. See --after",
 }
 """What is told of rows, answers and texts."""
 
@@ -72,7 +72,9 @@ class Collected:
         """Say in a line what was read."""
         unread, labels = len(self.records) - len(self), len(self.labelings)
         scale = ", ".join(self.options)
-        return f"<{len(self)} readings of {scale}; {unread} texts without one; {labels} labels>"
+        return (
+            f"<{len(self)} readings on {scale}; {unread} texts without a reading; {labels} labels>"
+        )
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -103,8 +105,8 @@ class Collected:
         # The judge mostly says something else.
         if share < 0.5:
             yield (
-                f"the options have {share:.2f} of the probability on average; the rest goes to "
-                "other tokens. Does the model spell the options another way (--spell)?"
+                f"on average the options get only {share:.2f} of the probability; other tokens get "
+                "the rest. If the model spells the options differently, use --spell."
             )
 
     @cached_property
@@ -117,12 +119,12 @@ class Collected:
             InputError: There are no readings, or they are of several kinds.
         """
         if not self.values:
-            raise InputError("the log holds labels but no readings.")
+            raise InputError("the log has labels but no readings.")
         kinds = sorted({reading.kind for reading in self.values})
         if len(kinds) > 1:
             raise InputError(
-                f"readings must all be of one kind, {'_ or '.join(kinds)}_: log log-probabilities "
-                "of all answers or of none."
+                f"readings must all be of one kind, {'_ or '.join(kinds)}_. Record log-probabilities "
+                "for all answers or for none."
             )
         (kind,), values = kinds, np.stack([reading.values for reading in self.values])
         if kind == "p":
@@ -214,16 +216,18 @@ class Collected:
         for name in ("reader", "task"):
             names = sorted(set(map(str, self.readings.get(name, ()))))
             if len(names) > 1:
-                problem = f"the log holds several {name}s: {list_names(names)}."
+                problem = f"several {name.replace('reader', 'judge')}s: {list_names(names)}."
                 raise SettingNeeded(problem, "Choose one, for example", name, names[0])
         labels = dict(zip(self.labels["item_id"], self.labels["label"], strict=True))
         if len(labels) < len(self.labels["label"]):
-            problem = "the log holds several labels of a text: write them to a table, and fit with "
-            raise InputError(f"{problem}`cordial calibrate`.")
+            problem = "the log has several labels for a text. Write the labels to a table, and fit "
+            raise InputError(f"{problem}with `cordial calibrate`.")
         read = [one.item_id for one in self.read]
         rows = [row for row, item in enumerate(read) if item in labels]
         if not rows:
-            raise InputError("the log holds no labels; name their field: label=FIELD.")
+            raise InputError(
+                "no text with a reading has a label. Name the label field: label=FIELD."
+            )
         return self.logits[rows], [labels[read[row]] for row in rows]
 
 

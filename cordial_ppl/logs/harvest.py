@@ -98,14 +98,14 @@ def read(
     """
     path = as_path(path)
     if unknown := fields.keys() - set(ROLES):
-        raise InputError(f"no such field: {list_names(unknown)}; there are {', '.join(ROLES)}.")
+        raise InputError(f"unknown field {list_names(unknown)}; choose from {', '.join(ROLES)}.")
     if isinstance(options, str):
         (options,) = csv.reader([options], skipinitialspace=True)
     scale = None if options is None else Scale(tuple(map(str, options)))
     rows = unstack(read_rows(path), fields)
     first = list(islice(rows, LOOKED))
     if not first:
-        raise FileError(f"{path} holds no rows.")
+        raise FileError(f"{path} has no rows.")
     keys = {key for _, row in first for key in row}
     typed = {role: fields_of(names, keys) for role, names in fields.items() if names}
     preset = find_preset(path, first, form, typed)
@@ -160,10 +160,10 @@ def _read_records(
         near = nearest(names[0], list(cells))
         hint = f" Did you mean `{near}`?" if near else ""
         listed = " or ".join(f"`{name}`" for name in names)
-        raise InputError(f"its rows have no {listed}; they have {list_fields(cells)}.{hint}")
+        raise InputError(f"the rows have no {listed}; found {list_fields(cells)}.{hint}")
     if not kept:
         conditions = " and ".join(f"`{one.text}`" for one in fields.get("where", ()))
-        raise InputError(f"none of its rows meets {conditions}.")
+        raise InputError(f"no row meets {conditions}.")
 
 
 def _read_row(
@@ -208,7 +208,7 @@ def _name(value: Any) -> str | None:
     if isinstance(value, list):
         return join_parts([_name(one) or "" for one in value], always=True) or None
     if isinstance(value, Mapping):
-        raise InputError(f"a name must be text or a number; found {list_names(value, 6)} in it.")
+        raise InputError(f"a name must be text or a number; found fields {list_names(value, 6)}.")
     return as_text(value)
 
 
@@ -297,8 +297,8 @@ def _read_label(record: Record, value: Any, people: Any = None) -> Iterator[Reco
     labels = value if isinstance(value, list) else [value]
     users = people if isinstance(people, list) else [record.user] * len(labels)
     if len(users) != len(labels):
-        came = f"{count(len(labels), 'label')} came with {count(len(users), 'annotator')}"
-        raise InputError(f"{came}: one each is needed.")
+        sizes = f"{count(len(labels), 'label')} but {count(len(users), 'annotator')}"
+        raise InputError(f"found {sizes}. Name one annotator per label.")
     for number, (one, user) in enumerate(zip(labels, users, strict=True), 1):
         user = user or (f"person {number}" if isinstance(value, list) else None)
         if (label := _name(one)) is not None:

@@ -125,9 +125,9 @@ def warn_of_models(labels: LabelTable, readings: Provenance) -> None:
     models = [name for name in read_makers(labels, readings) if name not in (PEOPLE, UNKNOWN)]
     if models:
         warn(
-            f"{labels.columns.path}: {len(models)} of {len(labels.labels)} labels are by a model "
-            f"or by code, {list_names(dict.fromkeys(models), 3)}. What is fitted to them predicts "
-            "these, not people."
+            f"{labels.columns.path}: {len(models)} of {len(labels.labels)} labels come from a "
+            f"model or code ({list_names(dict.fromkeys(models), 3)}). A fit to such labels does "
+            "not predict people."
         )
 
 
@@ -162,7 +162,7 @@ def identify(
         made[name] = [next(iter(values))]
     if others := differences(made, every):
         warn(
-            f"{path}: some readings are of another kind than those with labels: "
-            f"{'; '.join(others)}. Their faults may differ: label some, or leave them out."
+            f"{path}: some readings were made differently from those with labels "
+            f"({'; '.join(others)}). Their bias may differ. Label some of these, or remove them."
         )
     return made | {"labels": sorted({*read_makers(labels, every)})}

@@ -29,7 +29,7 @@ tables = arrays(
 
 
 @given(tables, st.floats(-1e3, 1e3))
-@pytest.mark.filterwarnings("ignore:the logits of every text lie between 0 and 1")
+@pytest.mark.filterwarnings("ignore:the logits of every text are between 0 and 1")
 def test_centring_keeps_the_distribution(values, shift):
     logits = as_logits(values + shift)
     probs = softmax(values / 100, axis=1)
@@ -138,7 +138,7 @@ def test_masks_are_missing_options(mask):
 
 def test_probabilities_in_the_place_of_logits_are_warned_of():
     probs = np.random.default_rng(0).dirichlet(np.ones(4), 20)
-    with pytest.warns(CordialWarning, match="as probabilities do"):
+    with pytest.warns(CordialWarning, match="If these are probabilities"):
         as_logits(probs)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -157,7 +157,7 @@ def test_a_hard_answer_is_not_one_unread(recwarn: pytest.WarningsRecorder) -> No
 def test_a_row_of_zeros_is_a_text_without_a_reading(convert):
     """As a row of NaN is, but with a warning that counts such rows and names them."""
     values = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [np.nan] * 3, [1.0, 0.0, 0.0]])
-    with pytest.warns(CordialWarning, match="1 of 4 .* row 1,"):
+    with pytest.warns(CordialWarning, match="1 of 4 .*row 1"):
         found = convert(values)
     np.testing.assert_array_equal(found, convert(np.where(values.any(1)[:, None], values, np.nan)))
     assert np.isnan(found).all(axis=1).tolist() == [False, True, True, False]

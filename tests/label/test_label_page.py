@@ -54,7 +54,7 @@ def test_every_answer_is_on_disk_before_the_next_text(opened):
     assert [row["label_event"] for row in rows] == ["label", "undo", "label", "unratable"]
     assert [row["label_row"] for row in rows] == [1, 2, 3, 4]
     assert {row["annotator"] for row in rows} == {"ann"} and all(row["label_time"] for row in rows)
-    with pytest.warns(match="1 of 2 rows have no label"):
+    with pytest.warns(match="skipped 1 of 2 rows without a label"):
         assert read_file(path) == {first: "2"}
 
 
