@@ -33,8 +33,8 @@ WORDS = {
     "off": "answer without a clear option, {stays}: {}. The last rating is not on the scale, or "
     "an option or a refusal follows that rating",
     "thought": "answer cut off during reasoning, {stays}: {}",
-    "pooled": "text with several rows, counted as repeated answers to one question: {}. If the rows "
-    "are different texts, name the fields that distinguish the texts with --item",
+    "pooled": "text with several rows, counted as repeated answers to one question: {}. If the "
+    "rows are different texts, name the fields that distinguish the texts with --item",
     "unread": "text with sampled answers that name no option (not counted): {}",
     "lone": "text with only one option returned: {}. Request more alternatives (top_logprobs)",
     "several": "text announcing several options; the last one counts: {}. See --after",
@@ -72,9 +72,7 @@ class Collected:
         """Say in a line what was read."""
         unread, labels = len(self.records) - len(self), len(self.labelings)
         scale = ", ".join(self.options)
-        return (
-            f"<{len(self)} readings on {scale}; {unread} texts without a reading; {labels} labels>"
-        )
+        return f"<{len(self)} readings on the scale {scale}; {unread} unread; {labels} labels>"
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -123,7 +121,7 @@ class Collected:
         kinds = sorted({reading.kind for reading in self.values})
         if len(kinds) > 1:
             raise InputError(
-                f"readings must all be of one kind, {'_ or '.join(kinds)}_. Record log-probabilities "
+                f"readings must all be of one kind, {'_ or '.join(kinds)}_. Log log-probabilities "
                 "for all answers or for none."
             )
         (kind,), values = kinds, np.stack([reading.values for reading in self.values])
@@ -225,9 +223,7 @@ class Collected:
         read = [one.item_id for one in self.read]
         rows = [row for row, item in enumerate(read) if item in labels]
         if not rows:
-            raise InputError(
-                "no text with a reading has a label. Name the label field: label=FIELD."
-            )
+            raise InputError("no text with a reading has a label. Name the field: label=FIELD.")
         return self.logits[rows], [labels[read[row]] for row in rows]
 
 

@@ -30,7 +30,7 @@ def cells(path):
 def test_what_is_written_can_be_read(cordial, name, kind, size, ending):
     written = ("-o", f"r.{ending}", "--labels", f"l.{ending}")
     result = cordial("read", LOGS / name, *written, "--options", OPTIONS)
-    assert result.stdout == "" and f"{size} readings of 1, 2, 3, 4, 5" in result.stderr
+    assert result.stdout == "" and f"{size} readings on the scale 1, 2, 3, 4, 5" in result.stderr
     assert "warning" not in result.stderr
     table = read_readings(f"r.{ending}")
     assert (table.kind, table.scale.options, len(table.item_ids)) == (kind, STARS, size)

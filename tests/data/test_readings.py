@@ -101,7 +101,11 @@ def test_counts_enter_as_smoothed_shares(counts, pseudo_count):
             (partial(readings_from_counts, pseudo_count=a), [[1, 2]], "pseudo_count")
             for a in (0, -1, np.inf)
         ),
-        (readings_from_probabilities, [[0.5, 0.5], [0.5, 0.6]], "not sum to one in row 1 .first sum: 1.1"),
+        (
+            readings_from_probabilities,
+            [[0.5, 0.5], [0.5, 0.6]],
+            "not sum to one in row 1 .first sum: 1.1",
+        ),
         (readings_from_probabilities, [[50, 50]], "not sum to one in row 0 .first sum: 100"),
         (readings_from_probabilities, [[1.5, -0.5]], "found -0.5 in row 0, column 1"),
         (readings_from_probabilities, [[np.nan, 1]], "found nan in row 0, column 0"),

@@ -205,7 +205,7 @@ def test_the_command_takes_a_folder(cordial, folder, light, tmp_path):
     stream(light, folder, Path("whole.csv"))
     assert Path("o.csv").read_bytes() == Path("whole.csv").read_bytes()
     inside = cordial("predict", "judge.cordial", "parts", "-o", "parts/a.parquet", status=2)
-    assert "parts/a.parquet would replace the input parts/a.parquet" in inside.stderr
+    assert "parts/a.parquet would overwrite the input parts/a.parquet" in inside.stderr
     before, found = names(tmp_path), open_readings(folder)
     damaged = (folder / "b.parquet").read_bytes()
     (folder / "b.parquet").write_bytes(damaged[:4] + b"\xff" * 400 + damaged[404:])
@@ -236,8 +236,8 @@ def test_columns_of_other_names(cordial, folder):
     [
         ("parts", "o", "--engine ray needs Ray: pip install"),
         ("r.csv", "o", "got r.csv"),
-        ("parts", "parts", "would replace the input parts"),
-        ("parts", "no/o", "no/o: its folder is missing"),
+        ("parts", "parts", "would overwrite the input parts"),
+        ("parts", "no/o", "no/o: the folder is missing"),
     ],
 )
 def test_what_ray_cannot_do(refused, folder, monkeypatch, table, output, message):

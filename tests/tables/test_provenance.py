@@ -170,7 +170,9 @@ def test_predictions_are_no_labels_and_no_readings(readings, labels, name):
     """A table that `cordial predict` wrote has intervals."""
     ends = {"mean_low": pl.lit(1.0), "label_low": pl.lit(1)}
     of = {"r.csv": ends if name == "r.csv" else {}, "l.csv": ends if name == "l.csv" else {}}
-    with pytest.warns(cp.CordialWarning, match=f"{name} contains calibrated probabilities") as caught:
+    with pytest.warns(
+        cp.CordialWarning, match=f"{name} contains calibrated probabilities"
+    ) as caught:
         read_labelled(readings(**of["r.csv"]), labels(**of["l.csv"]))
     assert len(caught) == 1
 
