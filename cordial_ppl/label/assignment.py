@@ -121,7 +121,7 @@ class Assignment:
                 return
             first = before["label"] or "cannot be rated"
             raise Stale(
-                f"another window answered this text: {first}. Undo it to change the answer."
+                f"already answered in another window: {first}. To change the answer, undo it."
             )
         plan = {"stratum": int(self._strata[self._rows[item]])}
         plan |= {} if self.by is None else {"probability_by": self.by}

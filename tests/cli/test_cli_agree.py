@@ -83,7 +83,7 @@ def test_one_label_a_text(as_json, cordial, refused, tmp_path):
 
 def test_what_is_wrong_is_said(cordial, refused, tables, tmp_path):
     readings, labels, _ = tables
-    refused("l.csv: labels do not say|--options 1,2,3,4,5", "agree", labels)
+    refused("l.csv: labels alone do not show|--options 1,2,3,4,5", "agree", labels)
     assert "agree LABELS [READINGS]" in cordial("agree", "-h").stdout
     refused("l.csv|'team'|--cluster", "agree", labels, *SCALE, "--cluster", "team")
     refused("r.csv|'wrods'|--text", "agree", labels, readings, "--text", "wrods")
