@@ -37,10 +37,10 @@ class Readings(NamedTuple):
     """What a channel model sees of the texts (a pytree).
 
     Attributes:
-        logits: centred logits, [n, K], or [n, R, K] for R readers (nats); NaN for the K options of
-            a reader that has not read the text.
+        logits: centred logits, [n, K], or [n, R, K] for R judges (nats); NaN for all K options of a
+            judge that did not rate the text.
         histogram: smoothed share of each label, [K].
-        covariates: named values of each text, [n] each.
+        covariates: values per text by name, [n] each.
     """
 
     logits: Float[Any, "n *readers K"]
@@ -177,14 +177,14 @@ def name_readers(count: int) -> tuple[str, ...]:
 
 
 def readings_from_probabilities(p: Any, *, source: Source = GIVEN) -> Float64[np.ndarray, "n K"]:
-    """Turn probabilities into logits, log p; a zero is floored as `as_logits` floors -inf.
+    """Turn probabilities into logits, log p; zeros get a floor, as -inf does in logits.
 
     Args:
-        p: probabilities [n, K]; a row of NaN, or of zeros, for a text that was not read.
-        source: where they come from.
+        p: probabilities [n, K]; a row of NaN or zeros marks a text without a reading.
+        source: origin of the values, for messages.
 
     Returns:
-        Finite log-probabilities [n, K] (nats), not centred; NaN for a text that was not read.
+        Finite log-probabilities [n, K] (nats), not centred; NaN for texts without a reading.
 
     Raises:
         InputError: a probability is negative or not finite, or a row does not sum to one.
@@ -210,13 +210,13 @@ def readings_from_counts(
     """Turn counts of sampled ratings into logits: log((c_k + a) / (sum_j c_j + a K)).
 
     Args:
-        counts: how often each option was sampled, whole numbers [n, K]; a row of NaN, or of
-            zeros, for a text that was not read.
-        pseudo_count: the pseudo-count a of every option, above 0.
-        source: where they come from.
+        counts: how often each option was sampled, whole numbers [n, K]; a row of NaN or zeros
+            marks a text without a reading.
+        pseudo_count: the pseudo-count a added to every option, above 0.
+        source: origin of the values, for messages.
 
     Returns:
-        Log-probabilities [n, K] (nats), not centred; NaN for a text that was not read.
+        Log-probabilities [n, K] (nats), not centred; NaN for texts without a reading.
 
     Raises:
         InputError: a count is negative or not whole, or `pseudo_count` is not above 0.
@@ -238,24 +238,24 @@ def readings_from_ratings(
 ) -> Float64[np.ndarray, "n K"]:
     """Turn hard ratings, one stated option per text, into logits: log((1{r = k} + a) / (1 + a K)).
 
-    The pseudo-count a is 1/2: a hard rating is a sample of one (`readings_from_counts`). A rating
-    that is missing (None, NaN, an empty cell) makes a row of NaN, a text without a reading, and one
-    warning counts them.
+    The pseudo-count a is 1/2, because a hard rating is a single sample (`readings_from_counts`). A
+    missing rating (None, NaN, an empty cell) becomes a row of NaN, which marks a text without a
+    reading; one warning counts these texts.
 
     Args:
         ratings: numbers or names of options, [n]: a list, an array, or a series.
-        options: the K options that were possible, in the scale's order; by default those of an
-            ordered categorical of pandas or of an Enum of polars.
-        round: how ratings between options, such as averages of samples, are rounded, as by
-            `round_labels`; True is "half-up".
+        options: all K options in the scale's order; by default the categories of an ordered pandas
+            categorical or a polars Enum.
+        round: how to round ratings between options, such as averages of samples (see
+            `round_labels`); True means "half-up".
 
     Returns:
         Log-probabilities [n, K] (nats), not centred.
 
     Raises:
-        InputError: a rating is no option, or all are missing.
-        SettingNeeded: the options are not known; those that the ratings suggest are proposed. Or
-            ratings lie between options.
+        InputError: a rating is not an option, or all ratings are missing.
+        SettingNeeded: the options are unknown (the message proposes options that fit the ratings),
+            or ratings lie between options.
     """
     cells = as_objects(ratings)
     if cells.ndim != 1:

@@ -44,15 +44,15 @@ WORDS = {
 
 @dataclass(repr=False)
 class Collected:
-    """What a file gave.
+    """Readings and labels from a file.
 
     Attributes:
-        spellings: How the options are written; None if the file holds labels alone.
-        records: What each row of the table is of, in the order of the file.
-        labelings: The records that hold labels.
-        notes: Places of what is left out or deserves a look, by the keys of `WORDS`.
-        kept: Places of what is kept without a reading, by the same keys.
-        unnamed: Whether texts are named by their order.
+        spellings: How the options are written; None if the file has only labels.
+        records: The source of each row of the table, in the order of the file.
+        labelings: The records with labels.
+        notes: Places of ignored or suspicious rows, by the keys of `WORDS`.
+        kept: Places of rows that are kept without a reading, by the same keys.
+        unnamed: Whether texts are numbered because the file does not name them.
         form: The preset.
     """
 
@@ -76,7 +76,7 @@ class Collected:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Return the options in order; none if the file holds labels alone."""
+        """Return the options in order; none if the file has only labels."""
         return self.spellings.scale.options if self.spellings else ()
 
     @property
@@ -91,7 +91,7 @@ class Collected:
 
     @property
     def doubts(self) -> Iterator[str]:
-        """List what was left out and what could be wrong, in words, with the first places."""
+        """Describe ignored and suspicious rows, each with the first places."""
         for key, words in WORDS.items():
             for notes, stays in (self.kept, "kept without a reading"), (self.notes, "left out"):
                 if places := notes.get(key):
@@ -205,16 +205,16 @@ class Collected:
 
     @property
     def labelled(self) -> tuple[Float64[np.ndarray, "n K"], list[str]]:
-        """Return logits and labels of the labelled texts that were read, in the readings' order.
+        """Return logits and labels of labelled texts with a reading, in the order of the readings.
 
         Raises:
-            InputError: There are no labels, or several of a text.
-            SettingNeeded: There are several readers or several tasks.
+            InputError: There are no labels, or several labels for one text.
+            SettingNeeded: There are several judges or several tasks.
         """
-        for name in ("reader", "task"):
+        for name, noun in (("reader", "judge"), ("task", "task")):
             names = sorted(set(map(str, self.readings.get(name, ()))))
             if len(names) > 1:
-                problem = f"several {name.replace('reader', 'judge')}s: {list_names(names)}."
+                problem = f"the log has several {noun}s: {list_names(names)}."
                 raise SettingNeeded(problem, "Choose one, for example", name, names[0])
         labels = dict(zip(self.labels["item_id"], self.labels["label"], strict=True))
         if len(labels) < len(self.labels["label"]):

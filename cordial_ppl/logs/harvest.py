@@ -68,32 +68,32 @@ def read(
     round: str | None = None,
     **fields: str | Sequence[str] | None,
 ) -> Collected:
-    """Read the readings and labels of a file: judgments, a tool's log, or any rows by their fields.
+    """Read readings and labels from a file: judgments, a tool's log, or any rows with named fields.
 
-    A field is a key, or else a JMESPath expression; several are a list, or have commas between.
+    A field is a key or a JMESPath expression. Pass several fields as a list or separated by commas.
 
     Args:
         path: JSON, JSON Lines, CSV, Excel or Parquet; or the log of a tool.
-        form: The preset, by name; "auto" to tell by the file.
-        options: The options in the scale's order; by default those that the file itself names.
-        reverse: Whether these options go from the best to the worst.
-        spell: Further ways to write an option: {"A": "1"}.
-        after: What answers follow in a text, a regular expression.
-        round: What a number between two options, such as an average, counts for: "half-up",
-            "nearest-even", or "split" for both.
-        fields: The fields of `item` (several make one name), `answer` (several are tasks of their
-            own), `reader`, `task`, `label` and `annotator`, the judge's `model` and `prompt`;
-            `rows`, where the rows are, each with the one around it as `outer`; conditions `where`
-            on the rows to take and `people` on those whose answers are labels. `reader` and `task`
-            may be a name to take, or "field=name".
+        form: The name of the preset; "auto" detects the preset from the file.
+        options: The options in the scale's order; by default the options that the file names.
+        reverse: Whether the options are listed from best to worst.
+        spell: Further spellings of options: {"A": "1"} reads "A" as the option "1".
+        after: A regular expression for the words that precede the answer in a text.
+        round: How to round a number between two options, such as an average: "half-up",
+            "nearest-even", or "split" between both.
+        fields: The fields `item` (several are joined into one id), `answer` (each of several is a
+            task), `reader`, `task`, `label` and `annotator`, the judge's `model` and `prompt`;
+            `rows`, the field that contains the rows (each row sees its parent as `outer`); the
+            conditions `where`, for rows to read, and `people`, for rows whose answers are labels.
+            `reader` and `task` may also be a name to choose, or "field=name".
 
     Returns:
-        Tables of readings and labels as columns by name, `logits` [n, K], and `labelled`, what
-        `fit` takes.
+        Readings and labels as tables (columns by name), `logits` [n, K], and `labelled`, the
+        arguments of `fit`.
 
     Raises:
-        FileError: The file cannot be read, or is of no known form; with the fields that it has.
-        InputError: A field is in no row, or what it holds cannot be read; with the row.
+        FileError: The file cannot be read or has no known format; the message lists the fields.
+        InputError: No row has a field, or a value cannot be read; the message names the row.
         SettingNeeded: The file does not name the options.
     """
     path = as_path(path)

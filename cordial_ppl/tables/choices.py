@@ -274,7 +274,7 @@ def read_items(
     if not len(repeated):
         return items.to_list()
     rows = (keys == repeated[0]).arg_true().to_list()
-    more = f", and {len(repeated) - 1} more are repeated." if len(repeated) > 1 else "."
+    more = f" ({len(repeated) - 1} more repeated)." if len(repeated) > 1 else "."
     problem = (
         f"{columns.path}: each {columns.origin.get('item_id', 'item_id')} must be unique"
         f"{' per user' if users else ''}; {quote(repeated[0])} is in "
