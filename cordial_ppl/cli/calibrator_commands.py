@@ -46,7 +46,7 @@ def predict(
     if on_ray and not (readings.is_dir() or readings.suffix.lower() == ".parquet"):
         raise InputError(f"--engine ray needs a Parquet file or folder; got {readings}.")
     if on_ray and output.exists():
-        raise InputError(f"cannot write {output}: the path exists. Choose another output.")
+        raise InputError(f"{output} already exists. Choose another output.")
     check_writable(output, endings=None if on_ray else SINKS)
     fitted, names = load_calibrator(calibrator, channel, columns.options, several=True)
     from cordial_ppl.estimators.bulk.intake import open_tables
@@ -147,7 +147,7 @@ def monitor(
     made = cp.monitor(fit, *logits, texts=texts, covariates=extras, level=level)
     answer, text = made.answer, made.describe(fit.scale)
     if since := [other for other in others[-1] if other not in others[0]]:
-        text = text.replace(WORDS[YES], f"reads alike, but {'; '.join(since)}", 1)
+        text = text.replace(WORDS[YES], f"readings agree, but {'; '.join(since)}", 1)
     content = {**made.to_dict(), "labels": None, "differences": others}
     if labels is not None:
         read = read_labels(labels, tables[-1].scale, **vars(columns))

@@ -50,7 +50,7 @@ def fit(tables: Fitting, *, output: options.CalibratorOut, verbose: Verbose = Fa
     read = tables.read()
     calibrator = tables.fit(*read)
     calibrator.save(output)
-    done = f"wrote {output}: a calibrator fitted"
+    done = f"wrote {output}, a calibrator fitted"
     return _describe(calibrator, read, {"output": output}, done, verbose)
 
 

@@ -169,7 +169,7 @@ def _describe_usage(error: CycloptsError) -> str:
         return f"{name} is missing{example}."
     words = [word.partition("=")[0] for word in error.root_input_tokens or ()]
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
-        twice = "LABELS is --labels already; " * ("--labels" in words and "--readings" not in words)
+        twice = "LABELS was set by --labels; " * ("--labels" in words and "--readings" not in words)
         return f"{twice}unexpected argument {errors.quote(error.unused_tokens[0])}."
     if isinstance(error, UnknownOptionError) and "--readers" in words:
         return "for one judge use `--rating gpt`, for several `cordial fuse --readers gpt,qwen`."

@@ -98,7 +98,7 @@ class AnswerLog:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                problem = f"{self.path} is open in another `cordial label`. Stop it first."
+                problem = f"{self.path} is open in another `cordial label`. Stop that run first."
                 raise FileError(problem) from error
 
     def _check(self, line: bytes, number: int, options: Sequence[str]) -> Row:

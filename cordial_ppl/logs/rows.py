@@ -109,7 +109,7 @@ def load(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise InputError(f'needs {module}. Run: pip install "cordial-ppl[{extra}]".') from error
+        raise InputError(f'{module} is missing: pip install "cordial-ppl[{extra}]".') from error
 
 
 def _read_inspect(path: Path) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def cache_programs() -> Path | None:
     if fault:
         return warn(
             f"cannot cache compiled programs in {str(path)!r}: {fault}. Set {VARIABLE} to a folder "
-            "that only you can write to (chmod 700), inside such folders."
+            "that, like its parents, only you can write to (chmod 700)."
         )
     _delete_oldest(path)
     settings = {CHOSEN.lower(): str(path), **SETTINGS}

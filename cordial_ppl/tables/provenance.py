@@ -163,6 +163,6 @@ def identify(
     if others := differences(made, every):
         warn(
             f"{path}: some readings were made differently from those with labels "
-            f"({'; '.join(others)}). Their bias may differ. Label some of these, or remove them."
+            f"({'; '.join(others)}). Their bias may differ. Label such texts, or remove the rows."
         )
     return made | {"labels": sorted({*read_makers(labels, every)})}

@@ -200,6 +200,6 @@ def _concede(settings: Mapping[str, Any], refused: Refused) -> dict[str, Any]:
         return rest | {"top_logprobs": 5}
     # Reasoning models have one temperature; some servers give one answer to a request.
     if rest.pop("temperature" if "temperature" in refusal else "n", None) is None:
-        advice = ": sample answers instead, --samples 20" if "logprob" in refusal else ""
+        advice = ". Use --samples 20 instead" if "logprob" in refusal else ""
         raise Refused(f"{refusal}{advice}") from refused
     return rest

@@ -101,7 +101,7 @@ class Prompt:
         for name in used:
             columns.require(name)
         with naming(path):
-            cells = [map(str, filled(columns, name, "The prompt needs it.")) for name in used]
+            cells = [map(str, filled(columns, name, "Fill in every row.")) for name in used]
         fields = [dict(zip(used, row, strict=True)) for row in zip(*cells, strict=True)]
         left = ["item_id", *used, *filter(is_reading, columns.schema)]
         return dict(zip(items, fields, strict=True)), passed_through(columns, left)
