@@ -158,7 +158,7 @@ def identify(
             continue
         if told or required:
             names, column = list_names(sorted({*sum(told, [])})), COLUMNS[name]
-            raise InputError(f"{path}: {column!r} must be the {name} {words}; found {names}.")
+            raise InputError(f"{path}: {column!r} must name the {name} {words}; found {names}.")
         made[name] = [next(iter(values))]
     if others := differences(made, every):
         warn(

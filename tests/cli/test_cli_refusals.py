@@ -78,7 +78,7 @@ predit r.csv                                               predit|predict
 compare r.csv                                              LABELS
 compare r.csv l.csv                                        --by system
 monitor one.cordial r.csv                                  NEW is missing|new.csv
-estimate r.csv l.csv --labels l.csv                        --labels already|'l.csv'
+estimate r.csv l.csv --labels l.csv                        set by --labels|'l.csv'
 estimate r.csv l.csv --readers a,human                     --rating gpt|fuse --readers
 estimate both.csv l.csv --rating a,human                   --rating a.|fuse --readers a,human
 estimate r.csv l.csv --require "mean => 3"                 (>=, >, <=, <)

@@ -222,7 +222,7 @@ def test_columns_of_other_names(cordial, folder):
     letters = letters.select(letters.columns[0], *letters.columns[:0:-1])
     write(Path("letters.parquet"), letters.with_columns(logit_f=pl.lit(None, pl.Float64)))
     predict = "predict", "judge.cordial", "letters.parquet", "--options", "a,b,c,d,e", "-o"
-    assert "the options are 'a', 'b'" in cordial(*predict, "o.parquet", status=2).stderr
+    assert "The options are 'a', 'b'" in cordial(*predict, "o.parquet", status=2).stderr
     few = cordial(*predict[:3], "--options", "a,b", "-o", "o.parquet", status=2)
     assert "2 options, but judge.cordial was fitted on 5" in few.stderr
     write(Path("letters.parquet"), letters)
@@ -234,7 +234,7 @@ def test_columns_of_other_names(cordial, folder):
 @pytest.mark.parametrize(
     "table, output, message",
     [
-        ("parts", "o", "--engine ray needs Ray: pip install"),
+        ("parts", "o", "--engine ray needs Ray. Run: pip install"),
         ("r.csv", "o", "got r.csv"),
         ("parts", "parts", "would overwrite the input parts"),
         ("parts", "no/o", "no/o: the folder is missing"),

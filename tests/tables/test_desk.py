@@ -300,7 +300,7 @@ def test_commands_that_take_several_labels_of_a_text(desk, cordial, undrawn):
     both = {name: column * 2 for name, column in cells.items()}
     write("both.csv", both | {"reader": ["a"] * TEXTS + ["b"] * TEXTS})
     said = cordial("fuse", "both.csv", "desk.csv", "-o", "o.csv", *WHO, "--inference", "mode")
-    assert "40 labels of 20 texts" in said.stderr
+    assert "40 labels for 20 texts" in said.stderr
     median = *WHO, "--annotators", "median", "--round", "half-up", "--inference", "mode"
     said = cordial("calibrate", "r.csv", "desk.csv", "-o", "o.csv", *median).stderr
     assert "calibrated on 20 labels" in said

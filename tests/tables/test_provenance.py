@@ -187,13 +187,14 @@ def test_what_a_user_says_of_readings_must_not_be_false(readings, labels):
     # By the judge's name or the model's.
     assert judged(table, "our judge", True) == judged(table, "m-1", True) == ["our judge"]
     with pytest.raises(
-        cp.InputError, match="r.csv: judge must be 'other'.*found 'm-1', 'our judge'"
+        cp.InputError,
+        match="r.csv: 'reader' must name the judge 'other'; found 'm-1', 'our judge'",
     ):
         judged(table, "other")
     # What nobody contradicts is noted; but it does not prove anything.
     assert judged(silent, "other") == ["other"]
     with pytest.raises(
-        cp.InputError, match="s.csv: judge must be 'other', in 'reader'; found nothing"
+        cp.InputError, match="s.csv: 'reader' must name the judge 'other'; found nothing"
     ):
         judged(silent, "other", True)
 
