@@ -91,7 +91,7 @@ def test_commands_name_the_platform_in_one_line(tmp_path, name, command):
 @pytest.mark.parametrize("use", ["import", "fit", "own"])
 def test_a_child_says_that_it_cannot_fit_after_its_parent_did(use):
     done = run([sys.executable, "-W", "ignore", "-c", FORKED, use], Path(__file__).parents[1])
-    told = "Start workers by spawn" in done.stdout
+    told = "Start workers with" in done.stdout
     assert done.returncode == 0 and told == (use != "import"), done.stderr
 
 
