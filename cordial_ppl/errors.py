@@ -37,7 +37,7 @@ class CordialError(Exception):
 
 
 class InputError(CordialError, ValueError):
-    """The data or an argument is at fault: a label, a reading, an option, a table."""
+    """The data or an argument is invalid: a label, a reading, an option, a table."""
 
 
 Value = str | float | tuple[str, ...] | Mapping[str, int]
@@ -82,7 +82,7 @@ class SettingsClash(InputError):
 
     def __str__(self) -> str:
         """Return the message for the caller of a function."""
-        return f"{' and '.join(self.args)} exclude each other: leave out one."
+        return f"{' and '.join(self.args)} cannot be used together. Remove one."
 
 
 class FileError(InputError):
@@ -94,7 +94,7 @@ class ChannelError(CordialError, ValueError):
 
 
 class ServerError(CordialError):
-    """A server does not answer, or not as expected."""
+    """A server does not answer, or answers in an unexpected way."""
 
 
 class Refused(ServerError):
@@ -109,7 +109,7 @@ class NotFittedError(CordialError, ValueError, AttributeError):
 
 
 class CordialWarning(UserWarning):
-    """Something was repaired or looks doubtful."""
+    """The input was repaired or looks suspicious."""
 
 
 def as_path(path: Any, verb: str = "read") -> Path:
@@ -119,7 +119,7 @@ def as_path(path: Any, verb: str = "read") -> Path:
             return Path(path)
     except TypeError:  # Bytes are no text.
         pass
-    raise FileError(f"cannot {verb} {quote(path)}: a path is text, without a null character.")
+    raise FileError(f"cannot {verb} {quote(path)}: a path must be text without null characters.")
 
 
 def warn(message: str) -> None:

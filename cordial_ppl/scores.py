@@ -1,7 +1,7 @@
-"""How good predictions on an ordered scale are, and how certain a difference of two scores is.
+"""Scores of predictions on an ordered scale, and intervals for differences between two scores.
 
-Predictions are probabilities [n, K], labels positions 0..K-1 on the scale, [n]. Every function
-validates its input and raises an `InputError` that names the first row at fault.
+Predictions are probabilities [n, K]; labels are positions 0..K-1 on the scale, [n]. Every function
+validates its input and raises an `InputError` that names the first invalid row.
 """
 
 from itertools import batched
@@ -31,9 +31,9 @@ def log_loss(
     """Compute the log loss of the labels, `mean_i -log max(p_i[z_i], floor)`, in nats.
 
     Args:
-        probs: probabilities [n, K]; they are not normalised again after the floor.
+        probs: probabilities [n, K]; not renormalised after the floor is applied.
         labels: positions [n] on the scale, 0..K-1.
-        floor: the least probability, in (0, 1).
+        floor: lower bound on probabilities, in (0, 1).
         per_text: return the n losses instead of their mean.
     """
     p, z = _predictions(probs, labels)
@@ -44,16 +44,16 @@ def log_loss(
 def neg_log_loss(estimator: Any, logits: Any, labels: Any) -> float:
     """Score a fitted estimator by its negative log loss, for scikit-learn's `scoring=`.
 
-    Columns are matched to `estimator.classes_`, in the scale's order, so that the labels of a fold
-    may lack options. scikit-learn's own "neg_log_loss" needs them all, sorted by name.
+    Columns are matched to `estimator.classes_`, in the scale's order, so the labels of a fold may
+    lack some options. scikit-learn's own "neg_log_loss" needs every option, sorted by name.
 
     Args:
         estimator: A fitted classifier of options, with `predict_proba` and `classes_`.
         logits: option logits [n, K].
-        labels: their options, as `estimator.fit` takes them.
+        labels: the labels, in the form that `estimator.fit` accepts.
 
     Returns:
-        Minus the log loss, nats; greater is better.
+        Minus the log loss, in nats; greater is better.
     """
     probs = np.asarray(estimator.predict_proba(logits))
     return -log_loss(probs, Scale.of(list(estimator.classes_), probs.shape[1]).encode(labels))
@@ -62,7 +62,8 @@ def neg_log_loss(estimator: Any, logits: Any, labels: Any) -> float:
 def rps(probs: ArrayLike, labels: ArrayLike, *, per_text: bool = False) -> Any:
     """Compute the ranked probability score, `mean_i sum_{t<K-1} (P_i(z <= t) - 1{z_i <= t})^2`.
 
-    It is not divided by the number of thresholds: 0 is perfect, K - 1 the worst (Epstein, 1969).
+    The sum is not divided by the number of thresholds: 0 is perfect, K - 1 is the worst score
+    (Epstein, 1969).
 
     Args:
         probs: probabilities [n, K].
@@ -76,12 +77,12 @@ def rps(probs: ArrayLike, labels: ArrayLike, *, per_text: bool = False) -> Any:
 
 
 def accuracy(probs: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None) -> float:
-    """Compute the share of texts whose most probable option, the lowest of equals, is the label.
+    """Compute the share of texts whose most probable option is the label (ties: lowest option).
 
     Args:
         probs: probabilities [n, K].
         labels: positions [n] on the scale, 0..K-1.
-        weights: of the texts in the mean [n]; one by default.
+        weights: weight of each text in the mean [n]; one by default.
     """
     p, z = _predictions(probs, labels)
     counted = None if weights is None else as_weights(weights, np.arange(len(z)))
@@ -89,10 +90,10 @@ def accuracy(probs: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = No
 
 
 def quadratic_weighted_kappa(probs: ArrayLike, labels: ArrayLike) -> float:
-    """Compute the agreement of the most probable option with the label beyond chance.
+    """Compute the agreement between the most probable option and the label, beyond chance.
 
     `1 - sum_i (y_i - z_i)^2 / E sum_i (y_i - z_i)^2`, where chance pairs predictions and labels
-    at random; 0 if either is constant (Cohen, 1968).
+    at random. The result is 0 if either is constant (Cohen, 1968).
 
     Args:
         probs: probabilities [n, K].
@@ -107,7 +108,7 @@ def quadratic_weighted_kappa(probs: ArrayLike, labels: ArrayLike) -> float:
 
 
 def mean_absolute_error(probs: ArrayLike, labels: ArrayLike) -> float:
-    """Compute `mean_i |sum_k k p_i[k] - z_i|`, how far predicted means are off, in classes.
+    """Compute the mean error of predicted means, `mean_i |sum_k k p_i[k] - z_i|`, scale points.
 
     Args:
         probs: probabilities [n, K].
@@ -122,14 +123,14 @@ def class_weighted_kl(
 ) -> float:
     """Compute miscalibration by stated class, `sum_c n_c / n KL(h_c || mean p_c)`, in nats.
 
-    `h_c` is the label histogram of the `n_c` texts whose reading has its mode at c, `mean p_c` the
-    mean prediction for them.
+    `h_c` is the label histogram of the `n_c` texts whose raw reading is most probable at c; `mean
+    p_c` is the mean prediction for these texts.
 
     Args:
         probs: probabilities [n, K].
         labels: positions [n] on the scale, 0..K-1.
         stated: the most probable option [n] of the raw reading, 0..K-1.
-        floor: the least mean probability, in (0, 1).
+        floor: lower bound on mean probabilities, in (0, 1).
     """
     p, z = _predictions(probs, labels)
     _, c = _predictions(probs, stated, name="stated")
@@ -157,15 +158,15 @@ def means_given_stated(
 
 
 def reversals(probs: ArrayLike, tolerance: float = 0.05) -> Bool[np.ndarray, " pairs"]:
-    """Find the neighbours of ordered readings that are predicted in the wrong order.
+    """Find adjacent pairs of ordered readings whose predictions are in the wrong order.
 
-    Row y is the prediction for a reading that lies below row y + 1's, such as two saturated
-    readings of adjacent classes. The pair is reversed when
+    The reading behind row y is lower than the reading behind row y + 1; for example, two saturated
+    readings of adjacent classes. A pair is reversed when
     `max_t P_{y+1}(z <= t) - P_y(z <= t) > tolerance`.
 
     Args:
         probs: probabilities [m, K], rows in the order of their readings.
-        tolerance: how much cumulative probability may be out of order.
+        tolerance: cumulative probability that may be out of order without a reversal.
 
     Returns:
         One truth value for each of the m - 1 pairs.
@@ -175,13 +176,13 @@ def reversals(probs: ArrayLike, tolerance: float = 0.05) -> Bool[np.ndarray, " p
 
 
 def crossover(d_u: float, d_s: float, delta: float) -> float:
-    """Estimate from how many labels an unrestricted calibrator leads, `(d_u - d_s) / (2 delta)`.
+    """Estimate the labels at which an unrestricted calibrator wins, `(d_u - d_s) / (2 delta)`.
 
     Args:
         d_u: parameters of the unrestricted calibrator, K (K + 1) for Dirichlet calibration.
-        d_s: parameters of the structured one, 5 for the affine channel.
-        delta: expected log loss (nats) that the best structured calibrator loses to the best
-            unrestricted one.
+        d_s: parameters of the structured calibrator, 5 for the affine channel.
+        delta: expected log loss (nats) of the best structured calibrator minus that of the best
+            unrestricted calibrator.
 
     Returns:
         A number of labels; infinite for `delta` <= 0.
@@ -198,7 +199,7 @@ def crossover(d_u: float, d_s: float, delta: float) -> float:
 
 
 class Interval(NamedTuple):
-    """A mean difference with its bootstrap interval, in the units of the scores.
+    """A mean difference and its bootstrap interval, in the units of the scores.
 
     Attributes:
         mean: mean difference over texts and subsets.
@@ -225,30 +226,31 @@ def paired_bootstrap(
 ) -> Interval:
     """Bootstrap the mean difference of two methods' losses over texts and label subsets.
 
-    A draw takes n texts and S subsets with replacement, independently, and averages
-    `D[s, i] = loss of the one - loss of the other` over both:
-    `sum_si a_s b_i D[s, i] / (S n)`, with a and b the times that each was taken. Several methods
-    share the draws. The interval runs between the `(1 -+ level) / 2` quantiles of the draws (Efron
-    and Tibshirani, 1993).
+    Each draw samples n texts and S subsets independently, with replacement, and averages
+    `D[s, i] = loss of one method - loss of the other` over both:
+    `sum_si a_s b_i D[s, i] / (S n)`, where a and b count how often each was sampled. Several
+    methods share the draws. The interval runs between the `(1 -+ level) / 2` quantiles of the draws
+    (Efron and Tibshirani, 1993).
 
     Args:
-        differences: differences on S label subsets and n report texts, of one method or several.
-        level: share of the draws that lies inside, in (0, 1).
+        differences: differences on S label subsets and n scored texts, for one or several methods.
+        level: share of the draws inside the interval, in (0, 1).
         draws: number of bootstrap draws.
         seed: seed of NumPy's generator.
 
     Returns:
-        The mean difference and the ends of its interval: numbers, or arrays with one a method.
+        The mean difference and the ends of its interval: numbers, or arrays with one entry per
+        method.
 
     Raises:
-        InputError: the differences are no such array or not all finite, or an option is out of
+        InputError: the differences have another shape or are not all finite, or a setting is out of
             range.
     """
     differences = as_numbers(differences, "differences")
     if differences.ndim < 2 or not differences.size or not np.isfinite(differences).all():
         raise InputError(
-            "differences must be a finite array [S, n] or [methods, S, n], of S subsets and n "
-            f"texts; got shape {differences.shape} with "
+            "differences must be a finite array of shape [S, n] or [methods, S, n] (S subsets, n "
+            f"texts); got shape {differences.shape} with "
             f"{(~np.isfinite(differences)).sum()} not finite."
         )
     *methods, subsets, n = differences.shape
@@ -274,7 +276,7 @@ def _times_taken(
 def as_probabilities(probs: ArrayLike) -> Float[np.ndarray, "n K"]:
     """Check that rows are distributions over at least two options."""
     p = as_numbers(probs, "probs")
-    hint = "For logits, take their softmax first."
+    hint = "Convert logits to probabilities with a softmax first."
     if p.ndim != 2 or p.shape[0] < 1 or p.shape[1] < 2:
         raise InputError(
             f"probs must have n >= 1 rows and K >= 2 columns; got shape {p.shape}. {hint}"
@@ -284,8 +286,8 @@ def as_probabilities(probs: ArrayLike) -> Float[np.ndarray, "n K"]:
     wrong = np.flatnonzero(~(np.isfinite(p) & (p >= 0)).all(axis=1) | ~(off <= SUM_TOLERANCE))
     if wrong.size:
         raise InputError(
-            "each row of probs must be finite, non-negative and sum to one within "
-            f"{SUM_TOLERANCE}; not so in {name_rows(wrong)}. {hint}"
+            "each row of probs must be finite, non-negative and sum to one (within "
+            f"{SUM_TOLERANCE}). Check {name_rows(wrong)}. {hint}"
         )
     return p
 

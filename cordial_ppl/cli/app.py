@@ -43,7 +43,7 @@ def _read_config(command: App, names: tuple[str, ...], arguments: ArgumentCollec
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}.") from error
     except ValueError as error:
-        raise FileError(f"{path} is not a TOML file: {say_error(error, path)}.") from error
+        raise FileError(f"{path} is not a valid TOML file: {say_error(error, path)}.") from error
     every = [each for name in NAMES for each in app[name].assemble_argument_collection()]
     elsewhere = {name[2:] for each in every for name in each.names}
     elsewhere -= {name[2:] for each in arguments for name in each.names}
@@ -53,7 +53,7 @@ def _read_config(command: App, names: tuple[str, ...], arguments: ArgumentCollec
     for key, value in settings.items():
         for each in value if isinstance(value, list) else [value]:
             if not isinstance(each, str | int | float | dict):
-                raise InputError(f"{path}: {key} must be text, a number, or a list of these.")
+                raise InputError(f"{path}: {key} must be text, a number, or a list of both.")
     Dict(data={names[0]: settings}, source=path)(command, names, arguments)
 
 

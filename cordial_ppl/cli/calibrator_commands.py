@@ -44,16 +44,16 @@ def predict(
 
     on_ray = engine == "ray"
     if on_ray and not (readings.is_dir() or readings.suffix.lower() == ".parquet"):
-        raise InputError(f"--engine ray reads Parquet, a file or a folder; got {readings}.")
+        raise InputError(f"--engine ray needs a Parquet file or folder; got {readings}.")
     if on_ray and output.exists():
-        raise InputError(f"cannot write {output}: it already exists. Remove it or name another.")
+        raise InputError(f"{output} already exists. Choose another output.")
     check_writable(output, endings=None if on_ray else SINKS)
     fitted, names = load_calibrator(calibrator, channel, columns.options, several=True)
     from cordial_ppl.estimators.bulk.intake import open_tables
     from cordial_ppl.estimators.bulk.predictor import predict_on_ray, predict_table
 
     if on_ray and isinstance(fitted, cp.Fusion):
-        raise InputError("several judges are predicted from files: leave out --engine ray.")
+        raise InputError("--engine ray supports only one judge. Remove --engine ray.")
     scale, paths = fitted.fit_.scale, [readings, *also]
     paths = [path.absolute() if on_ray else path for path in paths]
     table, drift, others = open_tables(
@@ -147,19 +147,19 @@ def monitor(
     made = cp.monitor(fit, *logits, texts=texts, covariates=extras, level=level)
     answer, text = made.answer, made.describe(fit.scale)
     if since := [other for other in others[-1] if other not in others[0]]:
-        text = text.replace(WORDS[YES], f"reads alike, but {'; '.join(since)}", 1)
+        text = text.replace(WORDS[YES], f"readings agree, but {'; '.join(since)}", 1)
     content = {**made.to_dict(), "labels": None, "differences": others}
     if labels is not None:
         read = read_labels(labels, tables[-1].scale, **vars(columns))
         fresh = ~fit.labelled.has(as_texts(read.item_ids, len(read.labels)))
         if not fresh.any():
-            raise InputError(f"{labels}: all labelled texts are of the fit: label others.")
+            raise InputError(f"{labels}: the fit used every labelled text. Label other texts.")
         matched, rows = match_labels(tables[-1], read.take(fresh.nonzero()[0]))
         check = cp.check_labels(fit, **take_labelled(tables[-1], matched, rows, channel))
         answer = NO if (broken := check.evidence >= 1 / (1 - level)) else answer
         content |= {"labels": check.to_dict(), "answer": answer}
-        holds = "does not hold" if broken else "is not refuted"
-        text += f"\nthe calibration {holds}: evidence {check.evidence:.3g} to 1. {check.text}"
+        does = "contradict" if broken else "do not contradict"
+        text += f"\nlabels {does} the calibration: evidence {check.evidence:.3g} to 1. {check.text}"
     return Result(content, text, status=STATUS[answer])
 
 
@@ -185,7 +185,7 @@ def load_calibrator(
     # What is no calibrator is refused before JAX is imported.
     if (kind := find_kind(path)) not in ("calibrator", "fusion")[: 1 + several]:
         source = "`cordial fit` or `cordial fuse --save`" if several else "`cordial fit`"
-        raise InputError(f"{path} holds a {kind}; give a calibrator, from {source}.")
+        raise InputError(f"{path} contains a {kind}. Pass a calibrator from {source}.")
     fitted = cp.load(path, channels=channels)
     scale = fitted.fit_.scale
     if names and len(names) != scale.size:

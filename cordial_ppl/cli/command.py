@@ -47,7 +47,7 @@ def command(function: Callable[..., Result]) -> Callable[..., int]:
         with doing("working", plain=not printing.json, quiet=printing.quiet):
             result = function(*arguments, **options)
             if file := printing.config:
-                content, done = {**result.content, "config": file}, [f"options of {file}"]
+                content, done = {**result.content, "config": file}, [f"read options from {file}"]
                 result = result._replace(content=content, done=[*done, *result.done])
             if printing.format == "markdown":
                 result = as_markdown(function.__name__.replace("_", "-"), result)
@@ -84,7 +84,7 @@ def _check_outputs(paths: Collection[Path]) -> None:
         for path in inputs if output.exists() else ():
             if output.samefile(path):
                 raise InputError(
-                    f"the output {output} would replace the input {path}: name another."
+                    f"the output {output} would overwrite the input {path}. Choose another output."
                 )
         if [path.absolute() for path in outputs].count(output.absolute()) > 1:
-            raise InputError(f"two outputs would both be {output}: name another for one.")
+            raise InputError(f"two outputs have the path {output}. Choose different paths.")

@@ -66,26 +66,26 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
     """Fit, estimate, and write what came out."""
     question = cp.Question(of=wanted.of, passing=wanted.passing, level=wanted.level)
     if tables.inference == "mode":
-        problem = "a mode says nothing of how uncertain a mean is."
-        raise SettingNeeded(problem, "Take draws of the posterior", "inference", "default")
+        problem = "inference by mode gives no uncertainty for means."
+        raise SettingNeeded(problem, "Use posterior draws", "inference", "default")
     if wanted.figure is not None:
         from cordial_ppl.plots.figure import require_drawing
 
         if by is None:
-            raise InputError("--figure draws groups: name a column with --by.")
+            raise InputError("--figure plots groups. Name a column with --by.")
         require_drawing()
     columns = {"by": by, "cluster": wanted.cluster, "pair": wanted.pair}
     table, labels, rows = tables.read(apart=tuple(filter(None, columns.values())))
     grouping = read_grouping(table.columns, **columns)
     groups, name = grouping.get("by"), by or "group"
     if ranked and groups and len({*groups}) == 1:
-        problem = f"has one {by} alone, {groups[0]!r}: nothing to compare."
+        problem = f"has only one {by}, {groups[0]!r}, so there is nothing to compare."
         raise InputError(f"{tables.readings} {problem}")
     if ranked and len({*labels.labels.tolist()}) == 1:
         raise InputError(
             f"{tables.labels}: every label is {table.scale.options[labels.labels[0]]!r}, which "
-            "says nothing of how groups differ. Label more texts; "
-            f"`cordial plan --by {by}` chooses them."
+            "does not show how groups differ. Label more texts, chosen with "
+            f"`cordial plan --by {by}`."
         )
     # What needs JAX is imported once the tables are read.
     from cordial_ppl.decisions.estimates.bias import drop_copies
@@ -147,7 +147,7 @@ def read_grouping(columns: Any, **names: str | None) -> dict[str, list[str]]:
         if cells[one] == cells[other]:
             raise InputError(
                 f"--{one} and --{other} must name different columns; both name {names[other]!r}. "
-                f"Leave out --{other}, or name the column that it is meant for."
+                f"Remove --{other}, or name another column."
             )
     return cells
 
@@ -159,7 +159,7 @@ def find_clusters(table: Any, rows: Any, grouping: Any, cluster: str | None) -> 
     from cordial_ppl.tables import list_cells
 
     texts, result = np.unique(rows), []
-    instead = "" if cluster is None else f" in place of --cluster {cluster}"
+    instead = "" if cluster is None else f" instead of --cluster {cluster}"
     clusters = [cells for option, cells in grouping.items() if option != "by"]
     number = len({cells[row] for cells in clusters for row in texts}) or len(texts)
     for name, cells in list_cells(table.columns, range(len(table))).items():
@@ -169,8 +169,8 @@ def find_clusters(table: Any, rows: Any, grouping: Any, cluster: str | None) -> 
         likely = np.sum(1 - (1 - sizes / len(table)) ** number)
         if MANY <= len(sizes) < len(table) and labelled < likely / 2:
             result.append(
-                f"the labelled texts are of {labelled} of {len(sizes)} values of {name!r}: if "
-                "texts of one value are alike, intervals are too narrow without --cluster "
+                f"the labelled texts cover only {labelled} of {len(sizes)} values of {name!r}. If "
+                "texts with the same value are alike, intervals are too narrow. Use --cluster "
                 f"{name}{instead}."
             )
     return result

@@ -21,7 +21,7 @@ DEMONSTRATED = 20
 """Reviews of the demonstration whose labels are used."""
 
 NEXT = """
-Now with your own readings and labels (one row per text; item_id, logit_1 ... and item_id, label):
+Next, use your own readings (item_id, logit_1, ...) and labels (item_id, label), one row per text:
   cordial calibrate readings.csv labels.csv -o calibrated.csv"""
 
 DETAILS = options.option("Also print sampling diagnostics of each posterior.", group=options.OUTPUT)
@@ -50,7 +50,7 @@ def fit(tables: Fitting, *, output: options.CalibratorOut, verbose: Verbose = Fa
     read = tables.read()
     calibrator = tables.fit(*read)
     calibrator.save(output)
-    done = f"wrote {output}: a calibrator fitted"
+    done = f"wrote {output}, a calibrator fitted"
     return _describe(calibrator, read, {"output": output}, done, verbose)
 
 
@@ -77,13 +77,13 @@ def _say_labels(labels: Any, calibrator: Any) -> str:
     """Count labels, and say whose label is predicted where texts have several."""
     number = count(len(labels.labels), "label")
     if labels.several:
-        number += f" of {count(len(labels.first), 'text')}"
+        number += f" for {count(len(labels.first), 'text')}"
     people = {*(labels.annotators or ())} if labels.several else ()
     if people:
         number += f" by {count(len(people), 'annotator')}"
     if unread := int(calibrator.fit_.entered.unread.sum()):
-        number += f"; {unread} {'are' if unread > 1 else 'is'} of texts without a reading"
-    return number + "; a probability is of a single annotator's label" * bool(people)
+        number += f", including {unread} for texts without a reading"
+    return number + "; probabilities describe a single annotator's label" * bool(people)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,8 +127,8 @@ def fuse(
 
     if len(table.readers) > 1 and tables.judge in table.readers:
         raise InputError(
-            f"--judge {tables.judge} is one of {len(table.readers)} judges here: leave it out, or "
-            "take that judge alone by `cordial calibrate`."
+            f"--judge {tables.judge} is one of {len(table.readers)} judges in the tables. Remove "
+            "--judge, or calibrate that judge alone with `cordial calibrate`."
         )
     fusion = cp.Fusion(table.scale, readers=table.readers, **settings)
     provenance = tables.identify(table, labels, rows)
@@ -145,7 +145,7 @@ def fuse(
     content["verdict"] = verdict and verdict.to_dict()
     done = f"wrote {output}: {count(len(table), 'text')}, calibrated on "
     done += _say_labels(labels, fusion)
-    saved = "" if save is None else f", and the calibrator to {save}"
+    saved = "" if save is None else f"; wrote the calibrator to {save}"
     return Result(content, text=fusion.summary(), done=[done + saved])
 
 
@@ -187,8 +187,8 @@ def shift(
     users, raters, order = user_tables.read_users(*read)
     if fitted is None and len(rows) < MIN_LABELS:
         raise InputError(
-            f"{count(len(rows), 'label')} are too few to compare users: {MIN_LABELS} are needed, "
-            "or a calibrator fitted to other labels (--calibrator)."
+            f"comparing users needs at least {MIN_LABELS} labels; found {len(rows)}. Add labels, "
+            "or pass a calibrator fitted to other labels (--calibrator)."
         )
     if fitted and calibrator:
         warn_of_kind(calibrator, fitted.fit_, tables.readings, table)
@@ -207,10 +207,10 @@ def shift(
     content |= {"spread": shifts.sigma_, "shifts": shifts.values_, "labels_of": shifts.counts_}
     content |= {"log_loss_population": before, "log_loss_in_order": after}
     unseen = "if the calibrator was not fitted to them" if calibrator else "out of fold"
-    losses = f"{before:.3f} by the population, {after:.3f} with the earlier labels of each user"
-    done = [f"log loss of the labels, {unseen}: {losses}"]
+    losses = f"{before:.3f} without users, {after:.3f} with each user's earlier labels"
+    done = [f"log loss of the labels ({unseen}): {losses}"]
     if after >= before:
-        done.append("earlier labels of a user do not help to predict the later ones here")
+        done.append("a user's earlier labels do not help to predict later labels here")
     done.append(f"wrote {output}: {count(len(users), 'text')}")
     return Result(content, text=user_tables.list_users(shifts), done=done)
 

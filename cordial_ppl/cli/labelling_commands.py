@@ -63,14 +63,14 @@ def plan(
     """
     output, labelled, by = wanted.output, wanted.labelled, wanted.by
     if output is None and wanted.more is None:
-        raise InputError("name the table to write, -o to-label.csv; or a calibrator, --more.")
+        raise InputError("name a table to write (-o to-label.csv) or a calibrator (--more).")
     if wanted.width is not None and (wanted.more is None or not wanted.width > 0):
-        raise InputError("--width must be a positive number, with --more: name a calibrator.")
+        raise InputError("--width must be above 0 and needs a calibrator (--more).")
     from cordial_ppl.tables import check_unfilled, match_labels, read_labels, read_readings
     from cordial_ppl.tables.roles import spell
 
     if output is not None:
-        check_unfilled(output, f"or add --labelled {output} for further texts")
+        check_unfilled(output, f"or pass --labelled {output} to plan further texts")
     settings, fitted = {**vars(columns)}, None
     if wanted.more is not None:
         fitted, settings["options"] = load_calibrator(wanted.more, channel, columns.options)
@@ -83,8 +83,8 @@ def plan(
     if labelled is not None:
         kept, places = match_labels(table, read_labels(labelled, table.scale, **settings))
         if kept.planned_by not in (None, column):
-            problem = f"{labelled} holds labels of a plan by {kept.planned_by!r}."
-            raise SettingNeeded(problem, "Plan the other texts by it, too", "by", kept.planned_by)
+            problem = f"{labelled} has labels from a plan by {kept.planned_by!r}."
+            raise SettingNeeded(problem, "Plan further texts the same way", "by", kept.planned_by)
         labels, rows = table.scale.decode(kept.labels), places.tolist()
         people = kept.annotators if kept.several else None
     forecast, content = _forecast(wanted, readings, table, fitted)
@@ -98,8 +98,8 @@ def plan(
     made = cp.plan(table.logits, wanted.number, **texts, options=table.scale, seed=seed)
     sheets.write_plan(output, table, made, (rows, labels, people), (groups, column))
     number, scale = count(len(made.rows), "text"), ", ".join(table.scale.options)
-    done = f"wrote {output}: {number}. Fill in label ({scale}) from the top"
-    done += f"; the {count(len(rows), 'label')} of {labelled} stand first" if rows else ""
+    after = f", after the {count(len(rows), 'label')} from {labelled}" if rows else ""
+    done = f"Wrote {number} to {output}{after}. Fill in the column label ({scale}) from the top"
     plan = {"output": output, "texts": len(table), "labelled": len(before)}
     plan |= {"planned": len(made.rows)} | ({"forecast": content} if content else {})
     text, warnings = "", []
@@ -108,7 +108,7 @@ def plan(
         lines = [(name, *map(str, each.values())) for name, each in plan["groups"].items()]
         header = by or "", "texts", "labelled", "planned"
         text = as_table(f"{number} to label", header, lines)
-    return Result(plan, forecast, text, warnings, [f"{done}: it is then a table of labels."])
+    return Result(plan, forecast, text, warnings, [f"{done}, then pass the file as LABELS."])
 
 
 def _forecast(wanted: Wanted, readings: Path, table: Any, fitted: Any) -> tuple[str, Any]:
@@ -210,7 +210,7 @@ def label(
         with doing("labelling", number, "texts") as stage, interrupting():
             page = Page(work, adviser, lambda: stage.reach(work.counts["answered"]))
             serve(page, wanted.port, _say_address)
-        with doing("ending the last estimate"):
+        with doing("finishing the last estimate"):
             adviser.end()
     counts = work.counts
     content = {"output": wanted.output, "annotator": who, **counts, "advice": adviser.latest}
@@ -223,13 +223,13 @@ def _find_user() -> str:
     try:
         return getuser()
     except (KeyError, OSError) as error:
-        problem = "this machine has no name for you."
-        raise SettingNeeded(problem, "Give one", "annotator", "NAME") from error
+        problem = "cannot find your user name."
+        raise SettingNeeded(problem, "Name yourself", "annotator", "NAME") from error
 
 
 def _say_address(address: str) -> None:
     say(f"open {address}")
-    say("Stop with Ctrl-C; the same command continues where you stopped.")
+    say("Press Ctrl-C to stop. The same command continues where you stopped.")
 
 
 Cost = Annotated[float, Parameter(metavar="COST")]
@@ -281,11 +281,11 @@ def decide(
     if output is not None:
         items, people = labels.item_ids, labels.annotators
         kept = zip(items, table.scale.decode(labels.labels), strict=True)
-        check_unfilled(output, f"or give {output} as LABELS", kept)
+        check_unfilled(output, f"or pass {output} as LABELS", kept)
         if len({*zip(items, people or items, strict=True)}) < len(items):
             raise InputError(
-                "--round split makes two labels of one, and OUT holds one of a text or annotator: "
-                "round half-up or nearest-even, or leave out -o."
+                "--round split turns one label into two, but OUT has one per text or annotator. "
+                "Use --round half-up or nearest-even, or remove -o."
             )
     from cordial_ppl.decisions.decided import describe_decisions
     from cordial_ppl.decisions.sampling_design import read_design
@@ -301,18 +301,18 @@ def decide(
         sheets.write_decisions(output, made, *read)
         asked, alone = made.asked, int((left & (made.decision != "person")).sum())
         first, audited = count(int(asked.sum()), "text"), int((made.probability[asked] < 1).sum())
-        fill = f"fill in the label of the first {first}"
-        fill += f", {audited} as an audit" if audited else ""
-        done.append(f"wrote {output}: {fill if asked.any() else 'nothing is to be labelled'}.")
+        fill = f"Fill in the label of the first {first}"
+        fill += f" ({audited} for the audit)" if audited else ""
+        done.append(f"Wrote {output}. {fill if asked.any() else 'No text needs a label'}.")
         if alone and not rule.audit:
             warnings.append(
-                f"without an audit nobody sees {count(alone, 'text')}, and labels say nothing of "
-                "them: a mean of the labels will be off. Leave out --audit 0."
+                f"without an audit nobody labels {count(alone, 'text')}, so a mean of the labels "
+                "will be biased. Remove --audit 0."
             )
     if figure is not None and left.any():
         done.append(draw(figure, lambda: cp.plots.decisions(made)))
     elif figure is not None:
-        done.append(f"{figure} is not drawn: all texts have labels.")
+        done.append(f"did not draw {figure}, because all texts have labels.")
     content: dict[str, Any] = {"decisions": made.counts, "labelled": int(made.labelled.sum())}
     content["to_label"] = int(made.asked.sum())
     content |= {name: getattr(made, name) for name in ("ways", "agree", "kept", "gain")}

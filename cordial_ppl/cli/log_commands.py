@@ -87,10 +87,10 @@ def read(
     with naming(file):
         if labels is not None and not collected.labels["item_id"]:
             raise InputError(
-                "there are no labels in it; name their field, --label FIELD, or leave --labels out."
+                "found no labels. Name the label field with --label FIELD, or remove --labels."
             )
         if output is not None and not len(collected):
-            raise InputError("there are labels in it but no readings; leave -o out.")
+            raise InputError("found labels but no readings. Remove -o.")
     return report(collected, output, labels)
 
 
@@ -120,18 +120,18 @@ def report(
     readings = collected.readings | (more or {})
     answers = {"answer": [record.quoted for record in collected.records[:ROWS]]}
     for words, path, table, first in (
-        (f"{number} of {', '.join(collected.options)}", output, readings, answers),
+        (f"{number} on the scale {', '.join(collected.options)}", output, readings, answers),
         (count(len(collected.labels["label"]), "label"), labels, collected.labels, {}),
     ):
         if path is not None:
             write_table(path, table)
-            done.append(f"{words} ({collected.form}) in {path}")
+            done.append(f"wrote {words} ({collected.form}) to {path}")
         elif output is labels is None and table.get("item_id"):
             cells = {name: column[:ROWS] for name, column in (first | table).items()}
             texts = [[_show(cell) for cell in row] for row in zip(*cells.values(), strict=True)]
-            shown.append(as_table(f"{words} ({collected.form}), such as", [*cells], texts))
+            shown.append(as_table(f"{words} ({collected.form}), first rows", [*cells], texts))
     if collected.unnamed:
-        done.append("the log does not name its texts: item_id is their order, from 0; see --item")
+        done.append("the log does not name its texts, so item_id counts from 0; see --item")
     content = {
         "format": collected.form,
         "options": list(collected.options),
@@ -217,7 +217,7 @@ def ask(
     fields, extras = prompt.read_texts(texts)
     if wanted.local:
         if wanted.server or wanted.key_variable or wanted.samples:
-            raise InputError("--server, --key-variable, --samples: not with --local.")
+            raise InputError("--local excludes --server, --key-variable and --samples.")
         with doing(f"loading {wanted.model}"):
             model = LocalModel(wanted.model, scale.options)
     else:
@@ -227,13 +227,13 @@ def ask(
             wanted.model, wanted.server, wanted.key_variable, options=scale.options, **limits
         )
         if model.endpoint != CHAT and (wanted.samples or wanted.permutations > 1):
-            raise InputError("--samples, --permutations: not with a decision model.")
+            raise InputError("a decision model excludes --samples and --permutations.")
     path = output.with_name(f"{output.name}.answers.jsonl")
     try:
         with interrupting():
             records = ask_texts(prompt, fields, model, path)
     except (ServerError, KeyboardInterrupt):
-        say(f"Answers are kept in {path}: the same command resumes.")
+        say(f"Answers are kept in {path}. Run the same command to resume.")
         raise
     reader = wanted.reader or wanted.model
     records = [replace(record, reader=reader, task=wanted.task) for record in records]

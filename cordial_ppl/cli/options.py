@@ -62,7 +62,7 @@ def _read_names(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
         rows = csv.reader([each.value for each in tokens], skipinitialspace=True, strict=True)
         return tuple(name for row in rows for name in row)
     except csv.Error as error:
-        raise ValueError(f"it must be names with commas between ({error}).") from error
+        raise ValueError(f"expected names separated by commas ({error}).") from error
 
 
 def option(help: str, metavar: str | None = None, group: Group | None = None) -> Parameter:
@@ -233,7 +233,7 @@ class Fitting(Tables):
 
         stated = {} if self.judge is None else {"judge": (repr(self.judge), [self.judge])}
         if (path := self.prompt_file) is not None:
-            stated["prompt"] = f"that of {path}", _digest_prompt(path, read[0].scale)
+            stated["prompt"] = f"from {path}", _digest_prompt(path, read[0].scale)
         return identify(*read, stated=stated, required=required)
 
     def fit(self, table: Any, labels: Any, rows: Any, *, required: bool = False) -> Any:

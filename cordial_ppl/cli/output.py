@@ -165,14 +165,14 @@ def _describe_usage(error: CycloptsError) -> str:
             name = name.removeprefix("--").upper()
         if error.keyword or argument.tokens:
             return f"{name} needs a value."
-        example = f", such as {EXAMPLES[name]}" if name in EXAMPLES else ""
+        example = f", for example {EXAMPLES[name]}" if name in EXAMPLES else ""
         return f"{name} is missing{example}."
     words = [word.partition("=")[0] for word in error.root_input_tokens or ()]
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
-        twice = "LABELS is --labels already: " * ("--labels" in words and "--readings" not in words)
-        return f"{twice}nothing is expected at {errors.quote(error.unused_tokens[0])}."
+        twice = "LABELS was set by --labels; " * ("--labels" in words and "--readings" not in words)
+        return f"{twice}unexpected argument {errors.quote(error.unused_tokens[0])}."
     if isinstance(error, UnknownOptionError) and "--readers" in words:
-        return "one judge here: `--rating gpt`; several: `cordial fuse --readers gpt,qwen`."
+        return "for one judge use `--rating gpt`, for several `cordial fuse --readers gpt,qwen`."
     words, token = " ".join(str(error).split()), getattr(error, "token", None)
     source = f"{token.source}: " if token and token.source != "cli" else ""
     return f"{source}{words[:1].lower()}{words[1:]}"

@@ -102,7 +102,7 @@ def check(
     """
     texts: tuple[Any, ...] = ()
     if bool(readings) != bool(labels):
-        raise InputError("--readings and --labels go together: give both, or neither.")
+        raise InputError("--readings and --labels belong together. Pass both, or neither.")
     if readings and labels:
         from cordial_ppl.estimators.task_tables import take_covariates
         from cordial_ppl.tables import read_labelled
@@ -155,7 +155,7 @@ def sweep(tables: Tables, *, output: options.TableOut, wanted: Comparison = Comp
         output: Table to write (.csv, .parquet, .jsonl): one row per score.
     """
     if unknown := [text for text in wanted.budgets if not text.isdecimal()]:
-        raise InputError(f"--budgets takes whole numbers, such as 10,20,50; got {unknown[0]!r}.")
+        raise InputError(f"--budgets must be whole numbers, such as 10,20,50; got {unknown[0]!r}.")
     from cordial_ppl.evaluation.methods import NINE, make_methods
     from cordial_ppl.evaluation.scoring import mean_losses, show_losses
     from cordial_ppl.evaluation.sweeps import BUDGETS, run_sweep
@@ -174,6 +174,6 @@ def sweep(tables: Tables, *, output: options.TableOut, wanted: Comparison = Comp
     failed, means = scores.filter(metric="failed"), mean_losses(scores)
     done = [f"wrote {output}: {count(len(scores), 'score')}"]
     if len(failed):
-        done.append(f"{count(len(failed), 'fit')} failed: see the column reason of {output}")
+        done.append(f"{count(len(failed), 'fit')} failed. See the column reason in {output}")
     content = {"output": output, "failed_fits": len(failed), "mean_log_loss": means.to_dicts()}
     return Result(content, text=show_losses(means), done=done)

@@ -24,9 +24,7 @@ def check_names(setting: str, names: Iterable[Any], options: Collection[str]) ->
     """Raise an ``InputError`` that lists the known names if another one was given."""
     for name in names:
         if not isinstance(name, str) or name not in options:
-            allowed = (
-                f"one of {', '.join(options)}" if options else "nothing here, for there is none"
-            )
+            allowed = f"one of {', '.join(options)}" if options else "nothing (no name is allowed)"
             raise InputError(f"{setting} may name {allowed}; got {quote(name)}.")
 
 
@@ -49,8 +47,8 @@ def warn_of_lookalikes(noun: str, names: Iterable[str]) -> None:
     if pairs:
         more = f", and {len(pairs) - 1} more pairs," if len(pairs) > 1 else ""
         warn(
-            f"{noun} {' and '.join(map(ascii, pairs[0]))}{more} look alike: write one of them if "
-            "both are one."
+            f"{noun} {' and '.join(map(ascii, pairs[0]))}{more} look alike. If the two names mean "
+            "the same thing, use one spelling."
         )
 
 
@@ -61,7 +59,7 @@ def check_cells(noun: str, cells: Any, count: int) -> list[str]:
         raise InputError(f"{noun} must have one name for each of {count} texts; got {len(column)}.")
     empty = [row for row, cell in enumerate(column) if is_missing(cell)]
     if empty:
-        raise InputError(f"{noun} must not be missing; there is none in {name_rows(empty)}.")
+        raise InputError(f"{noun} must not be missing; no value in {name_rows(empty)}.")
     names = [*map(str, column)]
     warn_of_lookalikes(noun, names)
     return names
@@ -99,5 +97,5 @@ def check_level(level: Any, setting: str = "level", example: float = 0.9) -> flo
     """Return a probability inside an interval, or another between 0 and 1, or raise an error."""
     if not isinstance(level, int | float | np.floating) or not 0 < level < 1:
         wanted = f"between 0 and 1, such as {example:g}"
-        raise InputError(f"{setting} must lie {wanted}; got {quote(level)}.")
+        raise InputError(f"{setting} must be {wanted}; got {quote(level)}.")
     return float(level)

@@ -37,7 +37,7 @@ def unmasked(values: Any) -> Any:
         return values
     array = np.asarray(values)
     if array.dtype.names:
-        raise InputError("records have fields: take one, or make rows of numbers of them.")
+        raise InputError("got an array of records. Pass one field, or a column per field.")
     if np.ma.is_masked(values):
         null = {"f": "NaN", "M": "NaT", "m": "NaT"}.get(array.dtype.kind)
         null = np.array(null, array.dtype if null else object)
@@ -83,7 +83,7 @@ def as_cells(values: Any, noun: str, count: int, kind: type | None = None) -> np
         cells = np.asarray(unmasked(values), kind)
     except Exception as error:  # A container may raise anything when it is made an array.
         reason = str(error).rstrip(".")
-        raise InputError(f"{noun} must have one entry a text: {reason}.") from error
+        raise InputError(f"{noun} must have one entry per text: {reason}.") from error
     check_count(cells, noun, count)
     return cells
 
@@ -112,9 +112,9 @@ def as_numbers(values: Any, noun: str) -> np.ndarray:
     try:
         array = np.asarray(unmasked(values))
         if array.dtype.kind in "cmM":
-            raise TypeError(f"they are of type {array.dtype}")
+            raise TypeError(f"got type {array.dtype}")
         return np.array(array, np.float64)
     # Whatever a container raises that is asked to be an array, it is none of numbers.
     except Exception as error:
         reason = str(error).rstrip(".") or type(error).__name__
-        raise InputError(f"{noun} must be numbers, in rows of one length: {reason}.") from error
+        raise InputError(f"{noun} must be numbers in rows of equal length: {reason}.") from error

@@ -41,17 +41,17 @@ def as_covariates(
         if needed is None or name in needed or f"{name}[0]" in needed:
             columns |= split_vectors(name, as_numbers(cells, f"covariate {quote(name)}"))
     if needed is not None and (other := [name for name in columns if name not in needed]):
-        raise InputError(f"the fit did not have {quote(other[0])}: give vectors of its length.")
+        raise InputError(f"the fit had no {quote(other[0])}. Pass vectors as long as in the fit.")
     checked: dict[str, np.ndarray] = {}
     for name in columns if needed is None else needed:
         if name not in columns:
-            raise InputError(f"the fit used the covariate {name!r}: give it here too.")
+            raise InputError(f"the fit used the covariate {name!r}. Pass this covariate here too.")
         noun, column = f"covariate {quote(name)}", columns[name]
         check_count(column, noun, rows)
         wrong, rule = find_wrong(column, (levels or {}).get(name))
         if wrong.size:
-            value = f"it is {column[wrong[0]]:g} in row {wrong[0]}"
-            raise InputError(f"covariate {quote(name)} must be {rule}; {value}.")
+            value = f"{column[wrong[0]]:g} in row {wrong[0]}"
+            raise InputError(f"covariate {quote(name)} must be {rule}; found {value}.")
         checked[name] = column
     return checked
 
@@ -78,5 +78,5 @@ def find_wrong(
     wrong, rule = ~np.isfinite(column), "finite numbers"
     if levels is not None:
         wrong |= (column < 0) | (column >= levels) | (column != np.floor(column))
-        rule = f"whole numbers 0..{levels - 1}, as its channel has {levels} levels"
+        rule = f"whole numbers 0..{levels - 1} (the channel has {levels} levels)"
     return np.flatnonzero(wrong), rule

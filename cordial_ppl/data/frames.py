@@ -52,7 +52,7 @@ def check_columns(readings: Any, fitted: np.ndarray | None, options: Sequence[st
         fitted = names[[ends.index(end) for end in order]]
     if fitted is not None and list(names) != list(fitted):
         raise InputError(
-            f"columns must be, in this order: {', '.join(fitted)}; got {', '.join(names)}."
+            f"expected columns {', '.join(fitted)}, in this order; got {', '.join(names)}."
         )
 
 
@@ -95,8 +95,8 @@ def aligned(readings: Any, values: Any, noun: str) -> Any:
             f"{noun if noun.isidentifier() else 'values'}.to_numpy()."
         )
         raise InputError(
-            f"{noun} and readings have different indexes: {list_names(map(str, labels), 1)}; "
-            f"{list_names(map(str, index), 1)}.{advice * (len(labels) == len(index))}"
+            f"{noun} and readings have different indexes ({list_names(map(str, labels), 1)} versus "
+            f"{list_names(map(str, index), 1)}).{advice * (len(labels) == len(index))}"
         )
     return values.loc[index]
 

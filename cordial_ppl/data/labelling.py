@@ -66,7 +66,7 @@ def as_weights(
     if cells is not None and numbers.ndim == 2:
         if len(numbers) != 1 + rows.max() or numbers.shape[1] <= cells[1].max():
             raise InputError(
-                f"sample_weight of a table must have the shape of its labels; got {numbers.shape}."
+                f"a 2-D sample_weight must have the shape of the labels; got {numbers.shape}."
             )
         weights = numbers[cells]
     else:
@@ -75,11 +75,11 @@ def as_weights(
     wrong = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))
     if wrong.size:
         raise InputError(
-            f"sample_weight must be between 0 and {LARGEST:,.0f} (1 counts as one label); it is "
+            f"sample_weight must be between 0 and {LARGEST:,.0f} (1 counts as one label); found "
             f"{weights[wrong[0]]:g} in row {rows[wrong[0]]}."
         )
     if not weights.any():
-        raise InputError("sample_weight must be above zero for at least one label; all are zero.")
+        raise InputError("sample_weight is zero for every label. At least one must be above zero.")
     return weights
 
 
@@ -98,7 +98,7 @@ def as_texts(values: Any, rows: int) -> Int[np.ndarray, " n"]:
     """
     if values is None:
         return -1 - np.arange(rows)
-    cells = as_cells(values, "names of texts", rows)
+    cells = as_cells(values, "text names", rows)
     names = cells.tolist()
     for row, name in enumerate(names):
         if is_missing(name) or not isinstance(name, str | int):
@@ -107,7 +107,7 @@ def as_texts(values: Any, rows: int) -> Int[np.ndarray, " n"]:
             )
         if isinstance(name, int) and not 0 <= name < 2**63:
             limit = "0 or above" if name < 0 else "below 2^63"
-            raise InputError(f"texts that are numbers must be {limit}; found {quote(name)}.")
+            raise InputError(f"whole numbers in texts must be {limit}; found {quote(name)}.")
     return np.array([name if isinstance(name, int) else _digest(name) for name in names], np.int64)
 
 
@@ -201,7 +201,7 @@ def list_labels(
     cells = as_objects(labels)
     if cells.ndim != 2:
         raise InputError(
-            "labels must have the shape [n], or [n, annotators] with rows of one length and None "
+            "labels must have the shape [n], or [n, annotators] with rows of equal length and None "
             "for a missing label."
         )
     minus = not {"-1", "-1.0"} & set(scale.options)

@@ -13,7 +13,7 @@ MINUS = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
 THOUSANDS = re.compile(rf"[+{MINUS}-]?[1-9]\d{{0,2}},\d{{3}}")
 """A number in which a comma may be at thousands, or before three decimals."""
 
-PLAIN = " Write a point before decimals, and nothing at thousands."
+PLAIN = " Use a decimal point and no thousands separator."
 """Advice for what `THOUSANDS` matches."""
 
 NULLS = {"NAType", "NaTType", "MaskedConstant"}

@@ -47,8 +47,8 @@ def scale_of_ratings(
         whole = tuple(map(str, range(first, max(last, first + 1) + 1)))
         proposal = whole if len(whole) <= WIDEST else proposal
     raise SettingNeeded(
-        f"{noun} do not say which {noun} were possible; found {list_names(distinct)}.",
-        "Name the options in order, for example",
+        f"{noun} alone do not show the full scale; found {list_names(distinct)}.",
+        "Name all options in order, for example",
         "options",
         proposal,
     )

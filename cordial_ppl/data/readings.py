@@ -15,7 +15,7 @@ from cordial_ppl.data.frames import column_names
 from cordial_ppl.data.numerals import is_missing
 from cordial_ppl.data.ratings import read_ratings, scale_of_ratings
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, Where, name_row, name_rows, quote, warn
+from cordial_ppl.errors import InputError, Where, count, name_row, name_rows, quote, warn
 
 LARGEST = 1e9
 """Logits this large are invalid; masks this low (the smallest float32, say) stand for -inf."""
@@ -37,10 +37,10 @@ class Readings(NamedTuple):
     """What a channel model sees of the texts (a pytree).
 
     Attributes:
-        logits: centred logits, [n, K], or [n, R, K] for R readers (nats); NaN for the K options of
-            a reader that has not read the text.
+        logits: centred logits, [n, K], or [n, R, K] for R judges (nats); NaN for all K options of a
+            judge that did not rate the text.
         histogram: smoothed share of each label, [K].
-        covariates: named values of each text, [n] each.
+        covariates: values per text by name, [n] each.
     """
 
     logits: Float[Any, "n *readers K"]
@@ -68,8 +68,8 @@ def warn_of_unread(unread: Unread) -> None:
     """Warn once of options without a reading, with their number and the first place."""
     options, rows, texts, first = unread
     warn(
-        f"{options} option{'s' * (options > 1)} without a reading in {rows} of {texts} rows, the "
-        f"first in {first}: floored at the smallest value of the row."
+        f"found no reading for {count(options, 'option')} in {rows} of {texts} rows (first: "
+        f"{first}). Missing options get the smallest value of their row."
     )
 
 
@@ -123,8 +123,8 @@ def as_logits(
     inside = len(numbers) >= SURE and numbers.min() >= 0 and numbers.max() <= 1
     if inside and np.allclose(numbers.sum(axis=1), 1):
         warn(
-            "the logits of every text lie between 0 and 1 and sum to one, as probabilities do: if "
-            "they are probabilities, use readings_from_probabilities, or columns p_ in a table."
+            "the logits of every text are between 0 and 1 and sum to one. If these are "
+            "probabilities, use readings_from_probabilities, or name table columns p_OPTION."
         )
     # Sums round by their order in memory, and a data frame is stored column by column.
     logits = np.ascontiguousarray(table.floor(numbers))
@@ -155,17 +155,16 @@ def as_logits_of_readers(
     """
     table = as_numbers(values, "logits")
     if table.ndim != 3 or not table.size:
-        hint = " One judge needs its axis too: logits[:, None]." if table.ndim == 2 else ""
+        hint = " For one judge, add an axis: logits[:, None]." if table.ndim == 2 else ""
         raise InputError(f"logits must have shape [n, R, K]; found {list(table.shape)}.{hint}")
     names = readers or name_readers(table.shape[1])
     if len(names) != table.shape[1]:
         raise InputError(
-            f"logits must have one reading per text from each of {len(names)} judges, "
-            f"{', '.join(names)}; found {table.shape[1]}."
+            f"logits must cover {len(names)} judges ({', '.join(names)}); found {table.shape[1]}."
         )
     unread = np.flatnonzero(is_unread(table))
     if unread.size and not gaps:
-        raise InputError(f"every text needs a reading; no judge has read {name_rows(unread)}.")
+        raise InputError(f"every text needs a reading; no judge rated {name_rows(unread)}.")
     for number, name in enumerate(names):
         source = Source(lambda row, name=name: f"row {row} of {name!r}")
         table[:, number] = as_logits(table[:, number], size=size, source=source, gaps=True)
@@ -178,28 +177,28 @@ def name_readers(count: int) -> tuple[str, ...]:
 
 
 def readings_from_probabilities(p: Any, *, source: Source = GIVEN) -> Float64[np.ndarray, "n K"]:
-    """Turn probabilities into logits, log p; a zero is floored as `as_logits` floors -inf.
+    """Turn probabilities into logits, log p; zeros get a floor, as -inf does in logits.
 
     Args:
-        p: probabilities [n, K]; a row of NaN, or of zeros, for a text that was not read.
-        source: where they come from.
+        p: probabilities [n, K]; a row of NaN or zeros marks a text without a reading.
+        source: origin of the values, for messages.
 
     Returns:
-        Finite log-probabilities [n, K] (nats), not centred; NaN for a text that was not read.
+        Finite log-probabilities [n, K] (nats), not centred; NaN for texts without a reading.
 
     Raises:
         InputError: a probability is negative or not finite, or a row does not sum to one.
     """
     table = _Table(p, "probabilities", source)
     probs = table.numbers
-    table.reject(~((probs >= 0) & np.isfinite(probs)), "probabilities must be 0..1")
+    table.reject(~((probs >= 0) & np.isfinite(probs)), "probabilities must be between 0 and 1")
     with np.errstate(over="ignore"):
         totals = probs.sum(axis=1)
     off = np.flatnonzero(np.abs(totals - 1) > SUM_TOLERANCE)
     if off.size:
         raise InputError(
-            f"probabilities must sum to one; they sum to {totals[off[0]]:.6g} in "
-            f"{name_rows(off, table.where)}. Divide each row by its sum, or give logits or counts."
+            f"probabilities do not sum to one in {name_rows(off, table.where)} (first sum: "
+            f"{totals[off[0]]:.6g}). Divide each row by its sum, or pass logits or counts."
         )
     with np.errstate(divide="ignore"):
         return table.spread(table.floor(np.log(probs), zeros=True))
@@ -211,13 +210,13 @@ def readings_from_counts(
     """Turn counts of sampled ratings into logits: log((c_k + a) / (sum_j c_j + a K)).
 
     Args:
-        counts: how often each option was sampled, whole numbers [n, K]; a row of NaN, or of
-            zeros, for a text that was not read.
-        pseudo_count: the pseudo-count a of every option, above 0.
-        source: where they come from.
+        counts: how often each option was sampled, whole numbers [n, K]; a row of NaN or zeros
+            marks a text without a reading.
+        pseudo_count: the pseudo-count a added to every option, above 0.
+        source: origin of the values, for messages.
 
     Returns:
-        Log-probabilities [n, K] (nats), not centred; NaN for a text that was not read.
+        Log-probabilities [n, K] (nats), not centred; NaN for texts without a reading.
 
     Raises:
         InputError: a count is negative or not whole, or `pseudo_count` is not above 0.
@@ -228,7 +227,7 @@ def readings_from_counts(
     numbers = table.numbers
     # Beyond 2**53 floats cannot tell neighbouring whole numbers apart.
     whole = (numbers >= 0) & (numbers <= 2.0**53) & (np.floor(numbers) == numbers)
-    table.reject(~whole, "counts must be whole numbers from 0 up")
+    table.reject(~whole, "counts must be whole numbers, 0 or more")
     totals = numbers.sum(axis=1, keepdims=True)
     logits = np.log((numbers + pseudo_count) / (totals + pseudo_count * numbers.shape[1]))
     return table.spread(logits)
@@ -239,34 +238,34 @@ def readings_from_ratings(
 ) -> Float64[np.ndarray, "n K"]:
     """Turn hard ratings, one stated option per text, into logits: log((1{r = k} + a) / (1 + a K)).
 
-    The pseudo-count a is 1/2: a hard rating is a sample of one (`readings_from_counts`). A rating
-    that is missing (None, NaN, an empty cell) makes a row of NaN, a text without a reading, and one
-    warning counts them.
+    The pseudo-count a is 1/2, because a hard rating is a single sample (`readings_from_counts`). A
+    missing rating (None, NaN, an empty cell) becomes a row of NaN, which marks a text without a
+    reading; one warning counts these texts.
 
     Args:
         ratings: numbers or names of options, [n]: a list, an array, or a series.
-        options: the K options that were possible, in the scale's order; by default those of an
-            ordered categorical of pandas or of an Enum of polars.
-        round: how ratings between options, such as averages of samples, are rounded, as by
-            `round_labels`; True is "half-up".
+        options: all K options in the scale's order; by default the categories of an ordered pandas
+            categorical or a polars Enum.
+        round: how to round ratings between options, such as averages of samples (see
+            `round_labels`); True means "half-up".
 
     Returns:
         Log-probabilities [n, K] (nats), not centred.
 
     Raises:
-        InputError: a rating is no option, or all are missing.
-        SettingNeeded: the options are not known; those that the ratings suggest are proposed. Or
-            ratings lie between options.
+        InputError: a rating is not an option, or all ratings are missing.
+        SettingNeeded: the options are unknown (the message proposes options that fit the ratings),
+            or ratings lie between options.
     """
     cells = as_objects(ratings)
     if cells.ndim != 1:
         raise InputError(
-            "ratings must have the shape [n], one stated option per text; found "
-            f"{list(cells.shape)}. For samples give their counts: readings_from_counts."
+            f"ratings must have shape [n], one rating per text; found {list(cells.shape)}. For "
+            "several samples per text, pass their counts to readings_from_counts."
         )
     rated = np.array([i for i, cell in enumerate(cells) if not is_missing(cell)], np.int64)
     if not rated.size:
-        raise InputError("there are no ratings: at least one is needed.")
+        raise InputError("there are no ratings. At least one is needed.")
     options = ordered_categories(ratings) if options is None else options
     scale = scale_of_ratings(cells[rated], options)
     logits = np.full((len(cells), scale.size), np.nan)
@@ -275,8 +274,8 @@ def readings_from_ratings(
     if len(rated) < len(cells):
         absent = np.setdiff1d(np.arange(len(cells)), rated)
         warn(
-            f"{len(absent)} of {len(cells)} texts have no rating, in {name_rows(absent)}: their "
-            "readings are NaN."
+            f"no rating for {len(absent)} of {len(cells)} texts ({name_rows(absent)}). Readings "
+            "without a rating are NaN."
         )
     return logits
 
@@ -320,7 +319,7 @@ class _Table:
             raise
         shape = self.numbers.shape
         if len(shape) != 2 or not shape[0] or shape[1] < 2:
-            hint = " One text is a row: write values[None, :]." if len(shape) == 1 else ""
+            hint = " For one text, pass values[None, :]." if len(shape) == 1 else ""
             raise InputError(
                 f"{noun} must have the shape [n, K], n >= 1 and K >= 2; found {list(shape)}.{hint}"
             )
@@ -330,8 +329,8 @@ class _Table:
         if noun != "logits" and (zeros := (self.numbers == 0).all(axis=1)).any():
             rows = name_rows(np.flatnonzero(zeros), source.where)
             warn(
-                f"{zeros.sum()} of {len(zeros)} texts have 0 for all options, in {rows}, and are "
-                "taken for texts without a reading."
+                f"all options are 0 for {zeros.sum()} of {len(zeros)} texts ({rows}), which are "
+                "treated as texts without a reading."
             )
             self.numbers = np.where(zeros[:, None], np.nan, self.numbers)
         self.read = ~is_unread(self.numbers) | (not gaps)
@@ -365,7 +364,7 @@ class _Table:
 
         Of probabilities, which have zeros, all on one option is a hard answer, not one unread.
         """
-        rule = "finite, below 1e9 (a missing option is -inf, in a file an empty cell)"
+        rule = "finite and below 1e9 (for a missing option use -inf, or an empty cell in a file)"
         self.reject(~(logits < LARGEST), f"logits must be {rule}")
         missing = (logits <= -LARGEST) | (logits < logits.max(axis=1, keepdims=True) - MASKED)
         if not missing.any():
@@ -375,8 +374,8 @@ class _Table:
         if unread.size:
             low = "below -1e9" if np.isfinite(logits[unread[0]]).all() else "-inf or empty"
             raise InputError(
-                f"a text needs at least one option with a reading; every option is {low} in "
-                f"{name_rows(unread, self.where)}. A text without a reading is a row of NaN, or of "
+                f"every option is {low} in {name_rows(unread, self.where)}. A text needs a reading "
+                "for at least one option. Write a text without a reading as a row of NaN, or of "
                 "empty cells in a table."
             )
         lowest = np.where(missing, np.inf, logits).min(axis=1)

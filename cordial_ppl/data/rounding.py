@@ -21,12 +21,12 @@ COMBINATIONS = ("each", "mean", "median")
 
 
 class Rounded(NamedTuple):
-    """Options that labels count for.
+    """Options that labels are rounded to.
 
     Attributes:
-        rows: Which label each is of, rising, [m].
+        rows: The label that each entry belongs to, in increasing order, [m].
         labels: Positions of the options, 0..K-1, [m].
-        weights: How much each counts; those of a label sum to one, [m].
+        weights: The weight of each entry; the weights of a label sum to one, [m].
     """
 
     rows: Int64[np.ndarray, " m"]
@@ -37,15 +37,15 @@ class Rounded(NamedTuple):
 def round_labels(labels: Any, options: Any, how: str = "half-up") -> Rounded:
     r"""Round labels that lie between options.
 
-    ``split`` shares a label among its neighbours so that its mean stays, with the weights
+    ``split`` divides a label between its two neighbours and preserves the mean, with the weights
 
     .. math:: w_{k+1} = \frac{x - v_k}{v_{k+1} - v_k}, \qquad w_k = 1 - w_{k+1}
 
-    for a label x between the options' numbers v: 3.5 is half a 3 and half a 4.
+    for a label x between the options' numbers v. For example, 3.5 is half a 3 and half a 4.
 
     Args:
         labels: numbers or names of options, [n].
-        options: the K options in the scale's order, or how many there are, 0..K-1.
+        options: the K options in the scale's order, or the number of options (named 0..K-1).
         how: "half-up" (to the nearest option, 3.5 to 4), "nearest-even" (2.5 to 2 and 3.5 to 4) or
             "split".
 
@@ -53,7 +53,7 @@ def round_labels(labels: Any, options: Any, how: str = "half-up") -> Rounded:
         The options, one or two per label.
 
     Raises:
-        InputError: A label is neither an option nor between two, or there is no such way.
+        InputError: A label is neither an option nor between two options, or `how` is unknown.
     """
     scale = Scale.default(options) if isinstance(options, int) else Scale.of(options)
     return round_positions(scale.locate(labels), scale, how)
@@ -87,10 +87,10 @@ def round_as_chosen(
     between = np.flatnonzero(positions % 1)
     if how is None and between.size:
         raise SettingNeeded(
-            f"{noun} must be options; {between.size} of {len(positions)} lie between options, as "
-            f"averages do, such as {scale.at(positions[between[:1]])[0]:g} in "
+            f"{noun} must be options; found {between.size} of {len(positions)} between two "
+            f"options, for example {scale.at(positions[between[:1]])[0]:g} in "
             f"{where(int(between[0]))}.",
-            "Round them, half-up or nearest-even, or count each for both neighbours",
+            f"Round {noun} half-up or nearest-even, or split each between both neighbours",
             "round",
             "split",
         )

@@ -58,11 +58,11 @@ class Scale:
         object.__setattr__(self, "aliases", tuple(name.strip() for name in self.aliases))
         if len(names) > MOST:
             raise InputError(
-                f"a scale must have {MOST} options at most; found {len(names):,}. Join "
-                "neighbouring options first, such as 0..1000 into tens."
+                f"a scale can have at most {MOST} options; found {len(names):,}. Merge "
+                "neighbouring options first, for example 0..1000 into tens."
             )
         if len(names) < 2:
-            raise InputError(f"name at least two options, as 1,2,3; found {list_names(names)}.")
+            raise InputError(f"name two or more options, such as 1,2,3; got {list_names(names)}.")
         if "" in names:
             raise InputError(f"options must not be empty; found an empty name in {names}.")
         numbers = [parse_number(name) for name in names]
@@ -70,8 +70,8 @@ class Scale:
             raise InputError(f"options must be plain numbers; found {list_names(names)}.{PLAIN}")
         if not all(map(is_exact, names)):
             raise InputError(
-                f"options that are whole numbers must lie below 2^53; found {list_names(names)}: "
-                "floats do not hold all of these. Name the options by words."
+                f"whole-number options must be below 2^53; found {list_names(names)}. Larger "
+                "numbers are not exact as floats. Use words as option names."
             )
         alike: list[Any] = [_composed(name) for name in names] if None in numbers else numbers
         twice = [name for name, same in zip(names, alike, strict=True) if alike.count(same) > 1]
@@ -106,7 +106,7 @@ class Scale:
         if size not in (None, scale.size):
             raise InputError(
                 f"the readings have {size} columns but {scale.size} options are named: "
-                f"{list_names(scale.options)}. Name one option for every column."
+                f"{list_names(scale.options)}. Name one option per column."
             )
         return scale
 
@@ -202,14 +202,14 @@ class Scale:
         if max(finite) < self.size:
             listed = ", ".join(f"{number:g}" for number in sorted(finite))
             raise SettingNeeded(
-                f"{noun} {listed} may count {quote(first)} to {quote(last)} from 0 or from 1.",
-                "Number the options as the labels do, from 1 for example",
+                f"{noun} {listed} may number {quote(first)} to {quote(last)} from 0 or from 1.",
+                "Name the options by their numbers, for example from 1",
                 "options",
                 names,
             )
         warn(
-            f"{noun} are taken to count the options from 1, {quote(first)}, to {self.size}, "
-            f"{quote(last)}; means count from 0, unless the options are named 1 to {self.size}."
+            f"{noun} are read as numbers from 1 ({quote(first)}) to {self.size} ({quote(last)}). "
+            f"Means start at 0 unless the options are named 1 to {self.size}."
         )
         return replace(self, aliases=names)
 
@@ -229,11 +229,11 @@ class Scale:
         if not isinstance(cells, list | tuple):
             raise InputError(f"{noun} must have the shape [n]; found {quote(labels)}.")
         if not cells:
-            raise InputError(f"there are no {noun}: at least one is needed.")
+            raise InputError(f"there are no {noun}. At least one is needed.")
         for row, cell in enumerate(cells):
             if isinstance(cell, Sized) and not isinstance(cell, str | bytes):
                 raise InputError(
-                    f"{noun} must have the shape [n], one name or number each; found "
+                    f"{noun} must have the shape [n], one name or number per entry; found "
                     f"{quote(cell)} in {name_rows([row], where)}."
                 )
         cells = list(cells)
@@ -306,7 +306,7 @@ class Scale:
         if empty:
             rows = name_rows(empty, where)
             return InputError(
-                f"{noun} must not be missing; there is none in {rows}. Remove such rows."
+                f"{noun} must not be missing; no value in {rows}. Remove rows without a value."
             )
         rows_of: dict[str, list[int]] = {}
         for i in bad:
@@ -321,8 +321,8 @@ class Scale:
             # Their order is not known: a command that names them so would fit a wrong scale.
             named = list_names(words.values())
             if any(map(str.isdecimal, "".join(words))):
-                return InputError(f"{message} Write numbers alone; `cordial read` finds them.")
-            advice = f"If the options are words, {named} here, name all {self.size} worst first"
+                return InputError(f"{message} Use `cordial read` to extract numbers from text.")
+            advice = f"If the options are words (here {named}), name all {self.size}, worst first"
             return SettingNeeded(message, advice, "options", ("WORST", "...", "BEST"))
         first = self.numerals[0]
         up = first == 0 and numbers == {self.size} and 0 not in codes
@@ -333,7 +333,7 @@ class Scale:
             advice = f"If your scale starts at {first}, name the options"
             return SettingNeeded(message, advice, "options", names)
         if all(self._between(cells[i]) is not None for i in bad):
-            message += " Labels between options can be rounded: round_labels."
+            message += " Use round_labels to round labels between options."
         return InputError(message + PLAIN * any(has_thousands(cells[i]) for i in bad))
 
     def _expected(self) -> str:

@@ -45,7 +45,7 @@ LEVEL = 0.9
 STEP = 10
 """How many more labels the forecast is for."""
 
-FAILED = "Your labels are saved, but the estimate failed; please report this fault"
+FAILED = "Your labels are saved, but the estimate failed. Please report this error"
 """What the page says where the package is at fault, and not the input."""
 
 
@@ -75,7 +75,7 @@ class Goal:
     def __post_init__(self) -> None:
         """Check the width."""
         if self.within is not None and not self.within > 0:
-            raise InputError(f"within must be a positive width; got {self.within}.")
+            raise InputError(f"within must be above 0; got {self.within}.")
 
 
 def look(table: ReadingTable, path: Any, goal: Goal) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def look(table: ReadingTable, path: Any, goal: Goal) -> dict[str, Any]:
     labels, rows = match_labels(table, read_labels(path, table.scale))
     count = len(labels.first)
     if count < FIRST:
-        return {"labels": count, "wait": f"The first estimate comes after {FIRST - count} more."}
+        return {"labels": count, "wait": f"Labels until the first estimate: {FIRST - count}."}
     texts = take_labelled(table, labels, rows, ())
     fit = Cordial(table.scale).fit(**texts, corpus=table.logits)
     design, _ = read_design(table, labels, rows)

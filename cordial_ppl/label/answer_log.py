@@ -98,7 +98,7 @@ class AnswerLog:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                problem = f"{self.path} is open in another `cordial label`. Stop that one first."
+                problem = f"{self.path} is open in another `cordial label`. Stop that run first."
                 raise FileError(problem) from error
 
     def _check(self, line: bytes, number: int, options: Sequence[str]) -> Row:
@@ -110,10 +110,10 @@ class AnswerLog:
             raise FileError(f"{where} was not written by `cordial label`. {ANOTHER}") from error
         who, label = row["annotator"], row["label"]
         if who != self.annotator:
-            people = f"{quote(who)}, not by {quote(self.annotator)}"
-            raise FileError(f"{where} is by {people}; each person needs a file. {ANOTHER}")
+            people = f"{quote(who)}, not {quote(self.annotator)}"
+            raise FileError(f"{where} is by {people}. Each person needs a file. {ANOTHER}")
         if (row["label_event"] == LABEL) != (label in options):
-            problem = f"{quote(label)}; the options are {', '.join(options)}"
+            problem = f"{quote(label)}, but the options are {', '.join(options)}"
             raise FileError(f"{where} has the label {problem}. {ANOTHER}")
         return row
 

@@ -55,11 +55,11 @@ class Assignment:
             if row["item_id"] not in self._rows:
                 item = quote(row["item_id"])
                 raise InputError(
-                    f"{self.log.path} has a label of {item}, not in {table}. {ANOTHER}"
+                    f"{self.log.path} has a label for {item}, not in {table}. {ANOTHER}"
                 )
             if by not in (None, self.by):
-                problem = f"{self.log.path} has labels of a plan by {by!r}."
-                raise SettingNeeded(problem, "Go on with that plan", "by", by)
+                problem = f"{self.log.path} has labels from a plan by {by!r}."
+                raise SettingNeeded(problem, "Continue that plan", "by", by)
 
     @cached_property
     def _rows(self) -> dict[str, int]:
@@ -114,13 +114,13 @@ class Assignment:
         """
         options = self.table.scale.options
         if item not in self._rows or event == UNDO or (event == LABEL) != (label in options):
-            raise InputError("there is no such text or option.")
+            raise InputError("unknown text or option.")
         before = self.log.by_item.get(item)
         if before and before["label_event"] != SKIP:
             if (before["label_event"], before["label"]) == (event, label):
                 return
             first = before["label"] or "cannot be rated"
-            raise Stale(f"another window answered this text: {first}. To change that, undo it.")
+            raise Stale(f"already answered in another window: {first}. Undo to change the answer.")
         plan = {"stratum": int(self._strata[self._rows[item]])}
         plan |= {} if self.by is None else {"probability_by": self.by}
         self.log.append(item, event, label, label_note=note, **plan)
@@ -134,7 +134,7 @@ class Assignment:
         """
         last = self.last
         if last is None or last["label_row"] != row:
-            raise Stale("another window has answered in the meantime; check the last answer shown.")
+            raise Stale("another window has answered since. Check the last answer shown.")
         self.log.append(last["item_id"], UNDO)
 
     @property
@@ -154,7 +154,7 @@ class Assignment:
         """
         event = self.log.by_item.get(item, {}).get("label_event", SKIP)
         if event == SKIP:
-            raise InputError("the judge's rating is shown after you have answered.")
+            raise InputError("the judge's rating is shown only after your answer.")
         row = self._rows[item]
         logits = self.table.logits[[row]]
         if is_unread(logits)[0]:

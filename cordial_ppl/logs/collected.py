@@ -23,36 +23,36 @@ REASONS = {"prose": "no option", "off": "no option", "thought": CUT}
 """What the column `unread` calls reasons that have another name there."""
 
 WORDS = {
-    CUT: "row cut off at the token limit, {stays}: {}. Let the model write more tokens",
+    CUT: "row cut off at the token limit, {stays}: {}. Raise the model's token limit",
     REFUSED: "row refused by the model, {stays}: {}",
     FILTERED: "row blocked by the server's filter, {stays}: {}",
-    FAILED: "row without an answer, or of a grader that failed, {stays}: {}",
-    "other": "row with other options, or of another question, {stays}: {}",
-    "prose": "answer without an option, {stays}: {}. --after says what answers follow, --spell how "
-    "options are written",
-    "off": "answer without a clear option, {stays}: {}. The last rating announced is not on the "
-    "scale, or an option or a refusal follows it",
-    "thought": "answer cut off within a thought, {stays}: {}",
-    "pooled": "text with several rows, which count as answers to one question: {}. If they are of "
-    "different texts, name what tells these apart: --item",
-    "unread": "text in which sampled answers without an option are not counted: {}",
-    "lone": "text with a single option returned: {}. Ask for more alternatives (top_logprobs)",
-    "several": "text announcing several options, of which the last one counts: {}. See --after",
+    FAILED: "row with no answer or a failed grader, {stays}: {}",
+    "other": "row with other options or another question, {stays}: {}",
+    "prose": "answer without an option, {stays}: {}. Use --after to show what precedes answers, or "
+    "--spell to show how options are written",
+    "off": "answer without a clear option, {stays}: {}. The last rating is not on the scale, or "
+    "an option or a refusal follows that rating",
+    "thought": "answer cut off during reasoning, {stays}: {}",
+    "pooled": "text with several rows, counted as repeated answers to one question: {}. If the "
+    "rows are different texts, name the fields that distinguish the texts with --item",
+    "unread": "text with sampled answers that name no option (not counted): {}",
+    "lone": "text with only one option returned: {}. Request more alternatives (top_logprobs)",
+    "several": "text announcing several options; the last one counts: {}. See --after",
 }
 """What is told of rows, answers and texts."""
 
 
 @dataclass(repr=False)
 class Collected:
-    """What a file gave.
+    """Readings and labels from a file.
 
     Attributes:
-        spellings: How the options are written; None if the file holds labels alone.
-        records: What each row of the table is of, in the order of the file.
-        labelings: The records that hold labels.
-        notes: Places of what is left out or deserves a look, by the keys of `WORDS`.
-        kept: Places of what is kept without a reading, by the same keys.
-        unnamed: Whether texts are named by their order.
+        spellings: How the options are written; None if the file has only labels.
+        records: The source of each row of the table, in the order of the file.
+        labelings: The records with labels.
+        notes: Places of ignored or suspicious rows, by the keys of `WORDS`.
+        kept: Places of rows that are kept without a reading, by the same keys.
+        unnamed: Whether texts are numbered because the file does not name them.
         form: The preset.
     """
 
@@ -72,11 +72,11 @@ class Collected:
         """Say in a line what was read."""
         unread, labels = len(self.records) - len(self), len(self.labelings)
         scale = ", ".join(self.options)
-        return f"<{len(self)} readings of {scale}; {unread} texts without one; {labels} labels>"
+        return f"<{len(self)} readings on the scale {scale}; {unread} unread; {labels} labels>"
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Return the options in order; none if the file holds labels alone."""
+        """Return the options in order; none if the file has only labels."""
         return self.spellings.scale.options if self.spellings else ()
 
     @property
@@ -91,7 +91,7 @@ class Collected:
 
     @property
     def doubts(self) -> Iterator[str]:
-        """List what was left out and what could be wrong, in words, with the first places."""
+        """Describe ignored and suspicious rows, each with the first places."""
         for key, words in WORDS.items():
             for notes, stays in (self.kept, "kept without a reading"), (self.notes, "left out"):
                 if places := notes.get(key):
@@ -103,8 +103,8 @@ class Collected:
         # The judge mostly says something else.
         if share < 0.5:
             yield (
-                f"the options have {share:.2f} of the probability on average; the rest goes to "
-                "other tokens. Does the model spell the options another way (--spell)?"
+                f"on average the options get only {share:.2f} of the probability; other tokens get "
+                "the rest. If the model spells the options differently, use --spell."
             )
 
     @cached_property
@@ -117,12 +117,12 @@ class Collected:
             InputError: There are no readings, or they are of several kinds.
         """
         if not self.values:
-            raise InputError("the log holds labels but no readings.")
+            raise InputError("the log has labels but no readings.")
         kinds = sorted({reading.kind for reading in self.values})
         if len(kinds) > 1:
             raise InputError(
-                f"readings must all be of one kind, {'_ or '.join(kinds)}_: log log-probabilities "
-                "of all answers or of none."
+                f"readings must all be of one kind, {'_ or '.join(kinds)}_. Log log-probabilities "
+                "for all answers or for none."
             )
         (kind,), values = kinds, np.stack([reading.values for reading in self.values])
         if kind == "p":
@@ -205,25 +205,25 @@ class Collected:
 
     @property
     def labelled(self) -> tuple[Float64[np.ndarray, "n K"], list[str]]:
-        """Return logits and labels of the labelled texts that were read, in the readings' order.
+        """Return logits and labels of labelled texts with a reading, in the order of the readings.
 
         Raises:
-            InputError: There are no labels, or several of a text.
-            SettingNeeded: There are several readers or several tasks.
+            InputError: There are no labels, or several labels for one text.
+            SettingNeeded: There are several judges or several tasks.
         """
-        for name in ("reader", "task"):
+        for name, noun in (("reader", "judge"), ("task", "task")):
             names = sorted(set(map(str, self.readings.get(name, ()))))
             if len(names) > 1:
-                problem = f"the log holds several {name}s: {list_names(names)}."
+                problem = f"the log has several {noun}s: {list_names(names)}."
                 raise SettingNeeded(problem, "Choose one, for example", name, names[0])
         labels = dict(zip(self.labels["item_id"], self.labels["label"], strict=True))
         if len(labels) < len(self.labels["label"]):
-            problem = "the log holds several labels of a text: write them to a table, and fit with "
-            raise InputError(f"{problem}`cordial calibrate`.")
+            problem = "the log has several labels for a text. Write the labels to a table, and fit "
+            raise InputError(f"{problem}with `cordial calibrate`.")
         read = [one.item_id for one in self.read]
         rows = [row for row, item in enumerate(read) if item in labels]
         if not rows:
-            raise InputError("the log holds no labels; name their field: label=FIELD.")
+            raise InputError("no text with a reading has a label. Name the field: label=FIELD.")
         return self.logits[rows], [labels[read[row]] for row in rows]
 
 

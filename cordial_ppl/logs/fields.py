@@ -42,7 +42,7 @@ class _Functions(Functions):
         try:
             return json.loads(text) if isinstance(text, str) and text.strip() else text
         except ValueError as error:
-            raise InputError(f"parse_json: {quote(text)} is not JSON ({error}).") from error
+            raise InputError(f"parse_json: {quote(text)} is not valid JSON ({error}).") from error
 
     @signature({"types": ["object", "null"]})
     def _func_items(self, fields: Any) -> Any:
@@ -160,12 +160,12 @@ def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> st
             return name
         near = nearest(name, list(PRESETS))
         hint = f" Did you mean {near}?" if near else ""
-        raise InputError(f"a format must be auto or {', '.join(PRESETS)}; found {name!r}.{hint}")
+        raise InputError(f"the format must be auto or {', '.join(PRESETS)}; found {name!r}.{hint}")
     cells = first_cells(rows)
     if "answer" in typed:
         return "fields"
     if sum(field.startswith(PREFIXES) for field in cells) > 1:
-        raise FileError(f"{path} is a table of readings: give it to `cordial calibrate`.")
+        raise FileError(f"{path} is already a table of readings. Use `cordial calibrate`.")
     # The first row may be of a request that failed.
     shown = [*rows[:SHOWN], ("the file", cells)]
     for preset, (location, row) in product(PRESETS, shown):
@@ -175,10 +175,10 @@ def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> st
     if "label" in typed:
         return "fields"
     raise FileError(
-        f"{path} is not a log of a known format; its rows have {list_fields(cells)}. Name the "
-        "field of the judge's answer and those that name the text: cordial read "
-        f"{path} --item FIELD,FIELD --answer FIELD -o readings.csv. Texts that nobody has judged "
-        "yet go to `cordial ask`."
+        f"{path} is not a log in a known format. Its rows have {list_fields(cells)}. Name the "
+        "fields that identify the text and the field with the judge's answer: cordial read "
+        f"{path} --item FIELD,FIELD --answer FIELD -o readings.csv. For texts without answers, "
+        "use `cordial ask`."
     )
 
 

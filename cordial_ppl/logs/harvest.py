@@ -68,44 +68,44 @@ def read(
     round: str | None = None,
     **fields: str | Sequence[str] | None,
 ) -> Collected:
-    """Read the readings and labels of a file: judgments, a tool's log, or any rows by their fields.
+    """Read readings and labels from a file: judgments, a tool's log, or any rows with named fields.
 
-    A field is a key, or else a JMESPath expression; several are a list, or have commas between.
+    A field is a key or a JMESPath expression. Pass several fields as a list or separated by commas.
 
     Args:
         path: JSON, JSON Lines, CSV, Excel or Parquet; or the log of a tool.
-        form: The preset, by name; "auto" to tell by the file.
-        options: The options in the scale's order; by default those that the file itself names.
-        reverse: Whether these options go from the best to the worst.
-        spell: Further ways to write an option: {"A": "1"}.
-        after: What answers follow in a text, a regular expression.
-        round: What a number between two options, such as an average, counts for: "half-up",
-            "nearest-even", or "split" for both.
-        fields: The fields of `item` (several make one name), `answer` (several are tasks of their
-            own), `reader`, `task`, `label` and `annotator`, the judge's `model` and `prompt`;
-            `rows`, where the rows are, each with the one around it as `outer`; conditions `where`
-            on the rows to take and `people` on those whose answers are labels. `reader` and `task`
-            may be a name to take, or "field=name".
+        form: The name of the preset; "auto" detects the preset from the file.
+        options: The options in the scale's order; by default the options that the file names.
+        reverse: Whether the options are listed from best to worst.
+        spell: Further spellings of options: {"A": "1"} reads "A" as the option "1".
+        after: A regular expression for the words that precede the answer in a text.
+        round: How to round a number between two options, such as an average: "half-up",
+            "nearest-even", or "split" between both.
+        fields: The fields `item` (several are joined into one id), `answer` (each of several is a
+            task), `reader`, `task`, `label` and `annotator`, the judge's `model` and `prompt`;
+            `rows`, the field that contains the rows (each row sees its parent as `outer`); the
+            conditions `where`, for rows to read, and `people`, for rows whose answers are labels.
+            `reader` and `task` may also be a name to choose, or "field=name".
 
     Returns:
-        Tables of readings and labels as columns by name, `logits` [n, K], and `labelled`, what
-        `fit` takes.
+        Readings and labels as tables (columns by name), `logits` [n, K], and `labelled`, the
+        arguments of `fit`.
 
     Raises:
-        FileError: The file cannot be read, or is of no known form; with the fields that it has.
-        InputError: A field is in no row, or what it holds cannot be read; with the row.
+        FileError: The file cannot be read or has no known format; the message lists the fields.
+        InputError: No row has a field, or a value cannot be read; the message names the row.
         SettingNeeded: The file does not name the options.
     """
     path = as_path(path)
     if unknown := fields.keys() - set(ROLES):
-        raise InputError(f"no such field: {list_names(unknown)}; there are {', '.join(ROLES)}.")
+        raise InputError(f"unknown field {list_names(unknown)}; choose from {', '.join(ROLES)}.")
     if isinstance(options, str):
         (options,) = csv.reader([options], skipinitialspace=True)
     scale = None if options is None else Scale(tuple(map(str, options)))
     rows = unstack(read_rows(path), fields)
     first = list(islice(rows, LOOKED))
     if not first:
-        raise FileError(f"{path} holds no rows.")
+        raise FileError(f"{path} has no rows.")
     keys = {key for _, row in first for key in row}
     typed = {role: fields_of(names, keys) for role, names in fields.items() if names}
     preset = find_preset(path, first, form, typed)
@@ -160,10 +160,10 @@ def _read_records(
         near = nearest(names[0], list(cells))
         hint = f" Did you mean `{near}`?" if near else ""
         listed = " or ".join(f"`{name}`" for name in names)
-        raise InputError(f"its rows have no {listed}; they have {list_fields(cells)}.{hint}")
+        raise InputError(f"the rows have no {listed}; found {list_fields(cells)}.{hint}")
     if not kept:
         conditions = " and ".join(f"`{one.text}`" for one in fields.get("where", ()))
-        raise InputError(f"none of its rows meets {conditions}.")
+        raise InputError(f"no row meets {conditions}.")
 
 
 def _read_row(
@@ -208,7 +208,7 @@ def _name(value: Any) -> str | None:
     if isinstance(value, list):
         return join_parts([_name(one) or "" for one in value], always=True) or None
     if isinstance(value, Mapping):
-        raise InputError(f"a name must be text or a number; found {list_names(value, 6)} in it.")
+        raise InputError(f"a name must be text or a number; found fields {list_names(value, 6)}.")
     return as_text(value)
 
 
@@ -297,8 +297,8 @@ def _read_label(record: Record, value: Any, people: Any = None) -> Iterator[Reco
     labels = value if isinstance(value, list) else [value]
     users = people if isinstance(people, list) else [record.user] * len(labels)
     if len(users) != len(labels):
-        came = f"{count(len(labels), 'label')} came with {count(len(users), 'annotator')}"
-        raise InputError(f"{came}: one each is needed.")
+        sizes = f"{count(len(labels), 'label')} but {count(len(users), 'annotator')}"
+        raise InputError(f"found {sizes}. Name one annotator per label.")
     for number, (one, user) in enumerate(zip(labels, users, strict=True), 1):
         user = user or (f"person {number}" if isinstance(value, list) else None)
         if (label := _name(one)) is not None:

@@ -162,7 +162,7 @@ def _read_token(token: str, scores: Mapping[str, float | None]) -> Position:
                 "server without --return-tokens-as-token-ids."
             )
         if not score <= ROUNDING:
-            raise InputError(f"log-probabilities must be 0 or below; found {score} of {text!r}.")
+            raise InputError(f"log-probabilities must be 0 or below; found {score} for {text!r}.")
     return Position(token, {text: float(score) for text, score in top.items() if score > ABSENT})
 
 
@@ -209,8 +209,8 @@ def read_value(value: Any, name: str) -> Evidence | None:
     if not numbers or not all(type(score) in (int, float) for score in numbers.values()):
         first = next(iter(value), "name")
         raise InputError(
-            f"`{name}` is an object with {list_names(value, 6)}: name one of its fields, such as "
-            f"{name}.{first}, or several with commas."
+            f"`{name}` is an object with {list_names(value, 6)}. Name one of its fields, such as "
+            f"{name}.{first}, or several separated by commas."
         )
     scores = [*map(float, numbers.values())]
     if max(scores) <= ROUNDING and any(scores):

@@ -45,7 +45,7 @@ def _read_scores(spellings: Spellings, scores: Scores) -> Reading | str:
     array = np.array(scores.values, float)
     if np.isnan(array).any() or scores.kind == "p" and not ((array >= 0) & (array < np.inf)).all():
         named = ", ".join(scores.options)
-        raise InputError(f"the scores of {named} must be numbers, not NaN, and no probability < 0.")
+        raise InputError(f"scores of {named} must not be NaN, and probabilities must be 0 or more.")
     pairs = [(k, v) for k, v in zip(matches, scores.values, strict=True) if v > ABSENT]
     if not pairs or scores.kind in ("p", "n") and not any(scores.values):
         return "prose"
@@ -165,11 +165,11 @@ def collect(
     if read:
         _ = collected.table  # Readings of several kinds are refused.
     elif answered or not collected.labelings:
-        every = "; ".join(f"its {role}s are {list_names(n)}" for role, n in names.items() if n)
-        wanted = f" of {' and '.join(map(repr, chosen.values()))}" if chosen else ""
+        every = "; ".join(f"the {role}s are {list_names(n)}" for role, n in names.items() if n)
+        wanted = f" for {' and '.join(map(repr, chosen.values()))}" if chosen else ""
         listed = f" ({', '.join(collected.options)})" if answered else ""
         told = "; ".join(collected.doubts) or every
-        raise InputError(f"none of its answers{wanted} names an option{listed}: {told}.")
+        raise InputError(f"no answer{wanted} names an option{listed}: {told}.")
     return collected
 
 
@@ -195,15 +195,15 @@ def _scale_of(records: Sequence[Record], tasks: Sequence[str]) -> Scale:
     scores = (one.evidence for one in records if isinstance(one.evidence, Scores))
     orders = [*dict.fromkeys((*one.options,) for one in scores)]
     if len({*map(frozenset, orders)}) > 1 and len(tasks) > 1:
-        problem = f"it asks questions with different options: {list_names(tasks)}."
+        problem = f"the options differ between tasks: {list_names(tasks)}."
         raise SettingNeeded(problem, "Choose one, for example", "task", tasks[0])
     if orders:
         first = orders[0]
         if all(parse_number(name) is not None for name in first):
             first = tuple(sorted(first, key=lambda name: parse_number(name) or 0.0))
         elif any({*one} == {*first} and one != first for one in orders):
-            problem = f"its rows list the options in several orders: {list_names(first)}."
-            advice = "Name them from the worst to the best, for example"
+            problem = f"the rows list the options in several orders: {list_names(first)}."
+            advice = "Name the options from worst to best, for example"
             raise SettingNeeded(problem, advice, "options", ("WORST", "...", "BEST"))
         return Scale(first)
     answers = (one.evidence for one in records if isinstance(one.evidence, list))
@@ -220,7 +220,7 @@ def _read_group(finder: Finder | None, records: Sequence[Record], round: str | N
     with naming(first.location):
         if more and not all(isinstance(one.evidence, list) for one in answered):
             raise InputError(
-                "its text occurs again: name what tells these rows apart, or the task."
+                "the text is in several rows. Name a field that distinguishes them, or the task."
             )
         if more:
             evidence = [answer for one in answered for answer in one.evidence or ()]

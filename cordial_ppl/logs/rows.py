@@ -61,13 +61,13 @@ def read_rows(path: Path) -> Iterator[Row]:
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
-        raise FileError(f"{path} must be text in UTF-8; it is not: {error.reason}.") from error
+        raise FileError(f"{path} is not UTF-8 text: {error.reason}.") from error
     except CordialError:
         raise
     except (ValueError, RecursionError, MemoryError) as error:
         # Whole numbers of thousands of digits are no JSON either.
         raise FileError(
-            f"{path} must be JSON, or one JSON object per line; it may have been cut off: {error}."
+            f"{path} is not JSON or one JSON object per line, or was cut off: {error}."
         ) from error
 
 
@@ -101,7 +101,7 @@ def parsing(noun: str) -> Iterator[None]:
         raise
     except STUMBLES as error:
         lacking = f": {error} is missing" if isinstance(error, KeyError) else f" ({error})"
-        raise InputError(f"{noun} has a form that is not known{lacking}.") from error
+        raise InputError(f"{noun} has an unknown format{lacking}.") from error
 
 
 def load(module: str, extra: str) -> Any:
@@ -109,7 +109,7 @@ def load(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise InputError(f'this needs {module}: pip install "cordial-ppl[{extra}]".') from error
+        raise InputError(f'{module} is missing: pip install "cordial-ppl[{extra}]".') from error
 
 
 def _read_inspect(path: Path) -> dict[str, Any]:

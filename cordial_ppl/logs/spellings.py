@@ -41,7 +41,7 @@ class Spellings:
         for text, option in spelled:
             if option not in scale.options:
                 raise InputError(
-                    f"a spelling must stand for one of {', '.join(scale.options)}; "
+                    f"a spelling must mean one of {', '.join(scale.options)}; "
                     f"found {text!r} for {option!r}."
                 )
         alike = len({loose(option) for option in scale.options}) < scale.size
@@ -52,8 +52,8 @@ class Spellings:
             previous = self._texts.setdefault(self.plain(text), number)
             if previous != number:
                 raise InputError(
-                    f"{text!r} cannot stand for the option {option!r}: it already stands for "
-                    f"{scale.options[previous]!r}."
+                    f"the spelling {text!r} cannot mean both {scale.options[previous]!r} and "
+                    f"{option!r}."
                 )
         letters = [fold(text).strip() for text, _ in spelled]
         self._letters = {self.plain(one): one for one in letters if len(one) == 1 and one.isalpha()}

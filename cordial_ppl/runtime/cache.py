@@ -69,8 +69,8 @@ def cache_programs() -> Path | None:
         return None
     if fault:
         return warn(
-            f"compiled programs cannot be cached in {str(path)!r}: {fault}. Name a folder of your "
-            "own that only you can write to (chmod 700), in folders like it."
+            f"cannot cache compiled programs in {str(path)!r}: {fault}. Set {VARIABLE} to a folder "
+            "that, like its parents, only you can write to (chmod 700)."
         )
     _delete_oldest(path)
     settings = {CHOSEN.lower(): str(path), **SETTINGS}
@@ -98,7 +98,7 @@ def _find_fault(folder: Path) -> str:
         shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
         if user is not None and shared and (last or not status.st_mode & stat.S_ISVTX):
             return f"others can write to {str(each)!r}"
-    return "" if folder.is_dir() else "it is no folder"
+    return "" if folder.is_dir() else "the path is not a folder"
 
 
 def _delete_oldest(path: Path) -> None:

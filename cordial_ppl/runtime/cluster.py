@@ -35,7 +35,7 @@ def run_on_ray[R](
     try:
         ray = import_module("ray")
     except ImportError as error:
-        raise InputError("--engine ray needs Ray: pip install -e '.[ray]'.") from error
+        raise InputError("--engine ray needs Ray. Run: pip install -e '.[ray]'.") from error
     started = not ray.is_initialized()
     if started:
         ray.init(log_to_driver=False, logging_level=logging.ERROR)
@@ -49,7 +49,7 @@ def run_on_ray[R](
                 raise CordialError(fault)
             yield waiting.pop(done), result
     except ray.exceptions.RayError as error:
-        raise CordialError(f"Ray gave up: {str(error).strip().splitlines()[-1]}") from error
+        raise CordialError(f"Ray failed: {str(error).strip().splitlines()[-1]}") from error
     finally:
         if started:
             ray.shutdown()

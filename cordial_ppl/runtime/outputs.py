@@ -25,7 +25,7 @@ def check_writable(path: str | Path, *, endings: Collection[str] | None = None) 
     """
     path = as_path(path, "write")
     if endings is not None and path.suffix.lower() not in endings:
-        raise FileError(f"{path}: the name must end in {name_endings(endings)}.")
+        raise FileError(f"{path}: the file name must end in {name_endings(endings)}.")
     with _beside(path, folder=False):
         pass
 
@@ -80,10 +80,10 @@ def _beside(path: str | Path, folder: bool) -> Iterator[tuple[Path, Path]]:
     target = Path(os.path.realpath(as_path(path, "write")))
     temporary = target.with_name(f".{uuid.uuid4().hex}{target.suffix}")
     if os.path.isdir(target):
-        raise FileError(f"cannot write {path}: it is a folder.")
+        raise FileError(f"cannot write {path}: the path is a folder.")
     if os.path.exists(target) and not os.path.isfile(target):
         # Replacing a device or a pipe would destroy it.
-        raise FileError(f"cannot write {path}: it is a device or a pipe, not a file.")
+        raise FileError(f"cannot write {path}: the path is a device or a pipe.")
     _UNFINISHED.add(temporary)
     try:
         # A name that is too long is refused only when it is looked up.
@@ -93,7 +93,7 @@ def _beside(path: str | Path, folder: bool) -> Iterator[tuple[Path, Path]]:
         temporary.mkdir() if folder else temporary.touch(mode=mode, exist_ok=False)
         yield temporary, target
     except OSError as error:
-        reason = (error.strerror or error) if target.parent.is_dir() else "its folder is missing"
+        reason = (error.strerror or error) if target.parent.is_dir() else "the folder is missing"
         raise FileError(f"cannot write {path}: {reason}.") from error
     except UnicodeEncodeError as error:
         half = quote(error.object[error.start : error.end])

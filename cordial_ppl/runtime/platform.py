@@ -28,14 +28,14 @@ def start_jax() -> None:
     if _forked:
         # Computations would wait for ever for threads that only the parent has.
         raise CordialError(
-            "JAX ran in the process that this one was forked from, so that it cannot run here. "
-            "Start workers by spawn, multiprocessing.get_context('spawn') for example, or load, "
-            "fit and predict only after the fork: gunicorn without --preload."
+            "JAX ran in the parent process, so JAX cannot run in this forked process. Start "
+            "workers with multiprocessing.get_context('spawn'), or load, fit and predict only "
+            "after the fork (gunicorn without --preload)."
         )
     if jax.config.jax_disable_jit:
         raise CordialError(
-            "JAX_DISABLE_JIT is set, and this package needs compiled programs: unset it, or leave "
-            "jax.disable_jit() before you call the package."
+            "JAX_DISABLE_JIT is set, but this package needs compiled programs. Unset the variable, "
+            "or exit jax.disable_jit() before you call the package."
         )
     _start()
 
@@ -74,11 +74,9 @@ def _start() -> None:
         former = os.environ.get("JAX_PLATFORM_NAME")  # JAX prefers it.
         named = former or jax.config.jax_platforms
         platform = f" on the platform {named!r}" if named else ""
-        words = " ".join(str(error).split()) or "it has no device, or no plugin is installed"
+        words = " ".join(str(error).split()) or "no device or no plugin found"
         advice = "Unset JAX_PLATFORM_NAME" if former else "Set JAX_PLATFORMS=cpu, or unset it"
-        raise CordialError(
-            f"JAX does not start{platform}: {words.rstrip('.')}. {advice}."
-        ) from error
+        raise CordialError(f"JAX cannot start{platform}: {words.rstrip('.')}. {advice}.") from error
 
 
 @contextmanager
@@ -99,8 +97,8 @@ def counting_memory() -> Iterator[None]:
         where = sys.modules["jax"].default_backend() if "RESOURCE" in words else "this machine"
         reason = " ".join(words.split())[:200].rstrip(".")
         raise CordialError(
-            f"memory ran out on {where}: {reason or type(error).__name__}. Free some, give the "
-            "process more, or set JAX_PLATFORMS=cpu if it was an accelerator's."
+            f"out of memory on {where}: {reason or type(error).__name__}. Free memory, give the "
+            "process more, or, if an accelerator ran out, set JAX_PLATFORMS=cpu."
         ) from error
 
 

@@ -101,7 +101,7 @@ def unpack[R: Record](kind: type[R], meta: Any, arrays: Mapping[str, np.ndarray]
     left = dict(arrays)
     record = msgspec.convert(meta, kind, dec_hook=lambda _, name: left.pop(name))
     if left:
-        raise ValueError(f"array {next(iter(left))!r} does not belong there")
+        raise ValueError(f"unexpected array {next(iter(left))!r}")
     return record
 
 
@@ -148,10 +148,10 @@ def read(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndar
     with _opening(path, kind) as (file, header):
         if header["kind"] != kind:
             made = f", made by `{MAKERS[kind]}`" if kind in MAKERS else ""
-            raise FileError(f"{path} holds a {header['kind']!r}; expected a {kind!r}{made}.")
+            raise FileError(f"{path} contains a {header['kind']!r}; expected a {kind!r}{made}.")
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if header["digest"] != _digest(kind, header["meta"], arrays):
-            raise ValueError("its contents do not match its digest")
+            raise ValueError("the contents do not match the digest")
         return header["meta"], arrays
 
 
@@ -181,7 +181,7 @@ def blaming(path: str | Path) -> Iterator[None]:
         plain = isinstance(error, ValueError | msgspec.MsgspecError)
         reason = "".join(filter(str.isprintable, str(error) if plain else repr(error)))
         raise FileError(
-            f"{path} is damaged or was changed: {reason[:200].rstrip('.')}. Fit and save it again."
+            f"{path} is damaged or was changed: {reason[:200].rstrip('.')}. Fit and save again."
         ) from error
 
 
@@ -200,8 +200,8 @@ def _opening(path: str | Path, kind: str) -> Iterator[tuple[Any, dict[str, Any]]
         header = json.loads(file.metadata()["cordial"])
         if header["version"] != VERSION:
             raise FileError(
-                f"{path} has file format {int(header['version'])}; this version of cordial_ppl "
-                f"reads {VERSION}: fit and save again, or install the version that wrote it."
+                f"{path} has file format {int(header['version'])}, but this cordial_ppl reads "
+                f"{VERSION}. Fit and save again, or install the version that wrote the file."
             )
         yield file, header
 
@@ -210,6 +210,6 @@ def _digest(kind: str, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     """Check that all numbers are finite, and compute the SHA-256 of the contents."""
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
-            raise ValueError(f"array {name!r} does not hold finite numbers, but {array.dtype}")
+            raise ValueError(f"array {name!r} must be finite numbers; found {array.dtype}")
     content = json.dumps((VERSION, kind, meta)).encode() + save(dict(arrays))
     return hashlib.sha256(content).hexdigest()

@@ -121,15 +121,15 @@ def select(columns: Columns, field: str, chosen: str | None) -> Columns:
     if column not in columns.schema:
         if name is None:
             return columns
-        problem = f"{columns.path} has no column {field!r} for {name!r}"
-        raise InputError(f"{problem}; found {columns.listed}. For another column: COLUMN=NAME.")
+        problem = f"{columns.path} has no column {field!r} to choose {name!r} from"
+        raise InputError(f"{problem}; found {columns.listed}. Name a column with COLUMN=NAME.")
     names = list_distinct(columns, column)
-    prefix = "" if column == field else f"{column}="
+    prefix, noun = "" if column == field else f"{column}=", field.replace("reader", "judge")
     if name is None and len(names) > 1:
-        problem = f"{columns.path} holds {len(names)} {field}s: {list_names(names)}."
+        problem = f"{columns.path} has {len(names)} {noun}s: {list_names(names)}."
         raise SettingNeeded(problem, "Choose one, for example", field, prefix + names[0])
     if name is not None and name not in names:
-        raise InputError(f"{columns.path} has no {field} {name!r}; found {list_names(names)}.")
+        raise InputError(f"{columns.path} has no {noun} {name!r}; found {list_names(names)}.")
     columns = columns.rename(column, field)
     mask = () if name is None else (named(field) == name,)
     return replace(columns, masks=(*columns.masks, *mask))
@@ -161,8 +161,8 @@ def split_choice(columns: Columns, field: str, chosen: str | None) -> tuple[str,
         raise refuse_taken(columns, column, field)
     if field == "reader" and not rest and holds_ratings(columns, column):
         listed = list_names(list_distinct(columns, column))
-        problem = f"{columns.path}: column {column!r} holds {listed}, which name no readers."
-        raise SettingNeeded(problem, "If these are a judge's ratings, name it", "rating", column)
+        problem = f"{columns.path}: column {column!r} contains {listed}, not names of judges."
+        raise SettingNeeded(problem, "If these are a judge's ratings, pass", "rating", column)
     return column, rest or None
 
 
@@ -201,7 +201,7 @@ def list_values(
 def refuse_taken(columns: Columns, name: str, setting: str) -> SettingNeeded:
     """Make the error of a column that is named for something else, such as ids or labels."""
     roles = "ids, labels, annotators or groups"
-    problem = f"{columns.path}: column {name!r} is named for {roles}, and is no judge's."
+    problem = f"{columns.path}: column {name!r} is already used for {roles}, not for a judge."
     value = (PLACEHOLDER, "...") if setting == "readers" else PLACEHOLDER
     return SettingNeeded(problem, "Name other columns", setting, value)
 
@@ -274,13 +274,13 @@ def read_items(
     if not len(repeated):
         return items.to_list()
     rows = (keys == repeated[0]).arg_true().to_list()
-    more = f", and {len(repeated) - 1} more occur again." if len(repeated) > 1 else "."
+    more = f" ({len(repeated) - 1} more repeated)." if len(repeated) > 1 else "."
     problem = (
         f"{columns.path}: each {columns.origin.get('item_id', 'item_id')} must be unique"
-        f"{' for a user' if users else ''}; {quote(repeated[0])} is in "
+        f"{' per user' if users else ''}; {quote(repeated[0])} is in "
         f"{name_rows(rows, columns.where)}{more}"
     )
     if of_readers and users is None and "reader" not in columns.schema:
-        advice = "Remove the repeated rows, or, if a column names the judge of a row, choose one"
+        advice = "Remove the repeated rows or, if a column names the judge, choose one judge"
         raise SettingNeeded(problem, advice, "reader", "COLUMN=NAME")
     raise InputError(f"{problem} Remove the repeated rows.")

@@ -90,7 +90,7 @@ def skip_blank(columns: Columns, name: str, scale: Scale | None = None) -> Colum
             f"{columns.path} has no {name}: column {name!r} is empty in all {count} rows."
         )
     if filled < count:
-        warn(f"{columns.path}: {count - filled} of {count} rows have no {name} and are skipped.")
+        warn(f"{columns.path}: skipped {count - filled} of {count} rows without a {name}.")
     return part
 
 
@@ -157,8 +157,8 @@ def finite(columns: Columns, name: str, levels: int | None = None) -> Float64[np
     wrong, rule = find_wrong(values, levels)
     if wrong.size:
         value, rows = values[wrong[0]], name_rows(wrong, columns.where)
-        verb = "it is not" if np.isnan(value) else f"it is {value:g}"
-        raise InputError(f"column {quote(name)} must be {rule}; {verb} in {rows}.")
+        cell = "no number" if np.isnan(value) else f"{value:g}"
+        raise InputError(f"column {quote(name)} must be {rule}; found {cell} in {rows}.")
     return values
 
 
@@ -219,5 +219,5 @@ def name_items(columns: Columns) -> pl.Series:
     unnamed = (items == "").arg_true().to_list()
     if unnamed:
         rows = name_rows(unnamed, columns.where)
-        raise InputError(f"{columns.path}: every row needs an item_id; there is none in {rows}.")
+        raise InputError(f"{columns.path}: every row needs an item_id; no value in {rows}.")
     return items

@@ -78,18 +78,18 @@ def read_columns(path: str | Path) -> Columns:
         if not folder and (ending in _READERS or path.is_file()):
             path.open("rb").close()
         if ending not in _READERS:
-            hint = " Read other files with `cordial read` first: it makes tables of them."
+            hint = " Convert other files to a table with `cordial read` first."
             raise FileError(f"{path}: a table's name must end in {name_endings(ENDINGS)}.{hint}")
         columns = _READERS[ending](path)
     if not len(columns):
-        raise FileError(f"{path} holds no rows: a table needs a header and at least one.")
+        raise FileError(f"{path} has no rows. A table needs a header and at least one row.")
     return columns
 
 
 def _read_parquet(path: Path) -> Columns:
     files = list_files(path) if path.is_dir() else [path]
     if not files:
-        raise FileError(f"{path} is a folder without a file whose name ends in .parquet.")
+        raise FileError(f"{path} is a folder without .parquet files.")
     scans: list[pl.LazyFrame] = []
     starts = [0]
     header: list[str] = []
@@ -131,7 +131,7 @@ def _read_text(path: Path) -> Columns:
         try:
             frame = _as_frame(path, rows)
         except csv.Error as error:
-            problem = f"{path} is not a CSV table: {error}, line {reader.line_num}."
+            problem = f"{path} is not a valid CSV table: {error} (line {reader.line_num})."
             raise FileError(problem) from error
         finally:
             csv.field_size_limit(limit)
@@ -153,8 +153,7 @@ def _as_frame(path: Path, rows: Iterable[tuple[int, Sequence[str]]]) -> pl.LazyF
 
     def check(number: int, row: Sequence[str]) -> list[Any]:
         if len(row) != len(names):
-            problem = f"line {number} has {len(row)} cells, the header has {len(names)}."
-            raise FileError(f"{path}: {problem}")
+            raise FileError(f"{path}: line {number} has {len(row)} cells; expected {len(names)}.")
         return [*row, number]
 
     schema = dict.fromkeys(names, pl.String) | {ROW: pl.Int64}
@@ -180,7 +179,7 @@ def _read_json_lines(path: Path) -> Columns:
             except (ValueError, RecursionError) as error:
                 raise FileError(f"{path}: line {line} is not valid JSON: {error}.") from error
             if not isinstance(record, dict):
-                problem = f"every line must be one object, {{...}}; line {line} is not."
+                problem = f"every line must be a JSON object, {{...}}; line {line} is not."
                 raise FileError(f"{path}: {problem}")
             records[line] = record
     names = dict.fromkeys(name for record in records.values() for name in record)
@@ -221,7 +220,7 @@ def write_table(
     """
     ending = as_path(path, "write").suffix.lower()
     if ending not in SINKS:
-        raise FileError(f"{path}: a table that is written must end in {name_endings(SINKS)}.")
+        raise FileError(f"{path}: the name of an output table must end in {name_endings(SINKS)}.")
     with replacing(path) as temporary:
         if not isinstance(columns, pl.LazyFrame):
             columns = pl.DataFrame([as_series(*column) for column in columns.items()]).lazy()

@@ -199,7 +199,7 @@ def reading(path: Path) -> Iterator[None]:
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
-        problem = f"{path} is not text in UTF-8. Save it as UTF-8 (in Excel: CSV UTF-8)."
+        problem = f"{path} is not UTF-8 text. Save the file as UTF-8 (in Excel: CSV UTF-8)."
         raise FileError(problem) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         for file in list_files(path) if path.is_dir() else ():
@@ -207,7 +207,7 @@ def reading(path: Path) -> Iterator[None]:
                 for _ in pl.scan_parquet(file, glob=False).collect_batches():
                     pass
         reason = first_line(error)
-        raise FileError(f"{path} is damaged or holds what cannot be read: {reason}.") from error
+        raise FileError(f"{path} is damaged or has unreadable contents: {reason}.") from error
 
 
 def first_line(error: BaseException) -> str:

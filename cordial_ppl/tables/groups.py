@@ -24,7 +24,7 @@ def read_groups(columns: Columns, by: str, setting: str = "by") -> list[str]:
     """
     words = ("system", "model", "group") if setting == "by" else ()
     (by,) = find_columns(columns, [by], setting, words)
-    filled(columns, by, "Give every text one, or leave the text out.")
+    filled(columns, by, "Fill in every row, or remove rows without a value.")
     return columns.collect(named(by)).to_series().to_list()
 
 

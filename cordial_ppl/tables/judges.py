@@ -59,8 +59,8 @@ def read_several(
         for name, part in _split_readers(columns, readers or (), choices, alone).items():
             if name in sources:
                 raise InputError(
-                    f"the reader {name!r} is in {sources[name].path} and in {path}: rename one, or "
-                    "put all its readings into one file."
+                    f"the judge {name!r} is in both {sources[name].path} and {path}. Rename the "
+                    "judge in one file, or put all its readings into one file."
                 )
             sources[name] = part
     wanted = [name for reader in readers or () for name in choices.get(reader, [reader])]
@@ -68,8 +68,8 @@ def read_several(
     missing = [name for name in names if name not in sources]
     if not names or (missing and not (gaps and len(missing) < len(names))):
         raise InputError(
-            f"readers must be some of those in {list_names(map(str, paths))}, "
-            f"{list_names(sources)}; there is no reader {list_names(missing)}."
+            f"readers must name judges in {list_names(map(str, paths))} ("
+            f"{list_names(sources)}); got {list_names(missing)}."
         )
     tables: dict[str, ReadingTable] = {}
     # Ratings do not say what could have been rated: readers with columns of options come first.
@@ -109,13 +109,14 @@ def _split_readers(
     if column not in columns.schema:
         if alone and not any(map(is_reading, columns.schema)):
             problem = f"{columns.path} has no readings; found {columns.listed}."
-            advice = "If each judge has a column of ratings, name these"
+            advice = "If each judge has a column of ratings, name those columns"
             raise SettingNeeded(problem, advice, "readers", (PLACEHOLDER, "..."))
         return {columns.path.stem: columns}
     names = list_distinct(columns, column)
-    warn_of_lookalikes("readers", names)
+    warn_of_lookalikes("judges", names)
     if len(names) > 1 and "" in names:
-        raise InputError(f"{columns.path}: every row needs a reader; the column is empty in some.")
+        problem = f"{columns.path}: column {column!r} is empty in some rows."
+        raise InputError(f"{problem} Name the judge in every row.")
     for reader, (other, name) in picks.items():
         if other == column != "reader":
             choices.setdefault(reader, []).extend([name] if name else names)

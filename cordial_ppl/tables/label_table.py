@@ -74,7 +74,7 @@ class LabelTable:
         names = [name for name in list_distinct(self.columns, "probability_by") if name]
         if len(names) > 1:
             several = list_names(names)
-            raise InputError(f"{self.columns.path} holds plans by {several}: take those by one.")
+            raise InputError(f"{self.columns.path} has plans by {several}. Keep one plan.")
         return names[0] if names else None
 
     def check_single(self, consumer: str) -> None:
@@ -87,16 +87,16 @@ class LabelTable:
             InputError: Labels have different weights.
             SettingNeeded: Texts have several labels.
         """
-        problem = f"{self.columns.path}: {consumer} takes one label per text, of weight 1;"
+        problem = f"{self.columns.path}: {consumer} needs one label per text, of weight 1."
         if self.several:
             advice = (
-                ("Round it", "round", "nearest-even")
+                ("Round each label", "round", "nearest-even")
                 if self.annotators is None
                 else ("Take the mean of each text's labels", "annotators", "mean")
             )
-            raise SettingNeeded(f"{problem} some have several.", *advice)
+            raise SettingNeeded(f"{problem} Some texts have several.", *advice)
         if (self.weights != 1).any():
-            raise InputError(f"{problem} remove the column 'weight'.")
+            raise InputError(f"{problem} Remove the column 'weight'.")
 
     def among(self, item_ids: Collection[str]) -> "LabelTable":
         """Take the labels of some texts."""
@@ -202,19 +202,19 @@ def _weigh(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n"]]:
         wrong = np.flatnonzero((weights < 0) | (weights > LARGEST))
         if wrong.size:
             value = weights[wrong[0]]
-            remedy = "Remove such rows." if value < 0 else "Divide all weights by one number."
+            remedy = "Remove these rows." if value < 0 else "Divide all by the same number."
             raise InputError(
-                f"column 'weight' must be from 0 to {LARGEST:,.0f}, how many labels one "
-                f"counts as; found {value:g} in {name_rows(wrong, columns.where)}. {remedy}"
+                f"column 'weight' must be between 0 and {LARGEST:,.0f} (1 counts as one "
+                f"label); found {value:g} in {name_rows(wrong, columns.where)}. {remedy}"
             )
     if weights.max() > MANY:
         warn(
-            f"{columns.path}: column 'weight' counts a row as up to {weights.max():g} labels, and "
-            "intervals get as narrow as with so many. If it undoes a design, name each text's "
-            "chance of a label in a column 'probability' instead."
+            f"{columns.path}: column 'weight' counts a row as up to {weights.max():g} labels, "
+            "which narrows intervals accordingly. If the weights correct for sampling, give each "
+            "text's chance of being labelled in a column 'probability' instead."
         )
     # What vanishes in 32 bits counts nothing; half of the smallest weight would be zero.
     rows = np.flatnonzero(weights.astype(np.float32))
     if not rows.size:
-        raise InputError(f"{columns.path}: column 'weight' is 0 in all rows: no label counts.")
+        raise InputError(f"{columns.path}: column 'weight' is 0 in every row, so no label counts.")
     return (columns, weights) if rows.size == weights.size else (columns.take(rows), weights[rows])

@@ -64,7 +64,7 @@ def read_labelled(
     rated, told = [*choice.apart], [*choice.apart]
     if same := as_path(readings).resolve() == as_path(labels).resolve():
         if rating in label:
-            raise InputError(f"{readings}: column {rating!r} cannot be ratings and labels in one.")
+            raise InputError(f"{readings}: column {rating!r} cannot be both ratings and labels.")
         rated += filter(None, (*label, choice.annotator))
         told += filter(None, (rating,))
     try:
@@ -74,7 +74,7 @@ def read_labelled(
         if rating and isinstance(error, SettingNeeded) and error.setting == "rating":
             here, there = map(read_columns, (readings, labels))
             if spell(there, rating) and any(spell(here, name) for name in label):
-                problem = f"{error.problem} {labels} has it: name that file first."
+                problem = f"{error.problem} {labels} has this column. Pass that file first."
                 raise InputError(problem) from error
         if choice.options is not None and not isinstance(error, FileError):
             size, rated = Scale.of(choice.options).size, (rating or "rating",)
@@ -82,10 +82,10 @@ def read_labelled(
         raise
     for path, columns in {labels: labelled.columns, readings: table.columns}.items():
         if {"mean_low", "label_low"} <= {*columns.schema}:
-            what = "were fitted to these labels" if path == readings else "made its labels"
+            what = "were fitted to these labels" if path == readings else "produced its labels"
             warn(
-                f"{path} holds calibrated probabilities: if they {what}, all that follows looks "
-                "better than it is. Take the judge's own readings, and labels by people."
+                f"{path} contains calibrated probabilities. If they {what}, results look better "
+                "than they are. Use the judge's own readings and human labels."
             )
     _check_tasks(table, labelled)
     if sparse:
@@ -94,8 +94,8 @@ def read_labelled(
     equal = table.logits[rows].argmax(axis=-1).T == labelled.labels
     if table.kind == "rating" and len(rows) >= COPIED and not same and equal.all(axis=-1).any():
         warn(
-            f"{labels}: all {len(rows)} labels equal the ratings in {readings}. If they are a copy "
-            "of these, nothing that follows holds: name the column of people's labels."
+            f"{labels}: all {len(rows)} labels equal the ratings in {readings}. If the labels "
+            "are a copy of the ratings, results are meaningless. Name the column of human labels."
         )
     return table, labelled, rows
 
@@ -112,9 +112,9 @@ def _compare_scales(size: int, *sides: tuple[Path, Sequence[str]]) -> None:
     fits = [len(of) > 2 and np.ptp(of) < size * np.diff(of).min() for of in each]
     if all(fits[:2]) and not fits[2]:
         (here, there), (first, second) = [", ".join(f"{n:g}" for n in of) for of in values], sides
-        problem = f"{first[0]} has the ratings {here}, {second[0]} the labels {there}"
+        problem = f"{first[0]} has the ratings {here}, but {second[0]} has the labels {there}"
         advice = "Rewrite one column so that both use the same options."
-        raise InputError(f"{problem}: the two scales differ. {advice}")
+        raise InputError(f"{problem}. The two scales differ. {advice}")
 
 
 def _check_tasks(readings: ReadingTable, labels: LabelTable) -> None:
@@ -125,13 +125,13 @@ def _check_tasks(readings: ReadingTable, labels: LabelTable) -> None:
     )
     if here and there and not {*here} & {*there}:
         raise InputError(
-            f"{readings.columns.path} has readings for the task {list_names(here)}, "
-            f"{labels.columns.path} has labels for {list_names(there)}: give tables of one task."
+            f"{readings.columns.path} has readings for the task {list_names(here)}, but "
+            f"{labels.columns.path} has labels for {list_names(there)}. Pass tables of one task."
         )
     if len(here) > 1:
         warn(
-            f"{readings.columns.path}: {len(here)} tasks, {list_names(here)}, are calibrated as "
-            "one: choose one if their questions differ (the setting task)."
+            f"{readings.columns.path}: {len(here)} tasks ({list_names(here)}) are calibrated "
+            "together. If their questions differ, choose one task (the setting task)."
         )
 
 
@@ -156,8 +156,8 @@ def match_labels(
     users = readings.users
     if users is not None and labels.annotators is None:
         problem = f"{readings.columns.path} has a row for each text and user"
-        problem = f"{labels.columns.path} does not say whose its labels are; {problem}."
-        advice = "Name the column that does"
+        problem = f"{problem}, but {labels.columns.path} does not name the user of each label."
+        advice = "Name the column with the users"
         raise SettingNeeded(problem, advice, "annotator", PLACEHOLDER)
     keys = key_rows(readings.item_ids, users)
     # An accent may be a character of its own in one file, and part of its letter in the other.
@@ -170,20 +170,20 @@ def match_labels(
         return labels, rows
     where = labels.columns.where
     named = [quote(item) for item in labels.item_ids]
-    what, people = "items without a reading", labels.annotators or []
+    what, people = "reading", labels.annotators or []
     if users is not None:
         what += " for that user"
         named = [f"{item} of {person}" for item, person in zip(named, people, strict=True)]
     shown = ", ".join(f"{named[i]} ({where(int(i))})" for i in unknown[:5])
     more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-    problem = f"{len(unknown)} of {len(rows)} labels are for {what}"
+    problem = f"{len(unknown)} of {len(rows)} labels"
     if 2 * len(unknown) > len(rows):
         raise InputError(
-            f"{labels.columns.path}: {problem}: {shown}{more}. {readings.columns.path} has items "
-            f"such as {list_names(readings.item_ids, 2)}: use the same ids in both, or remove "
-            "these labels."
+            f"{labels.columns.path}: {problem} have no {what}: {shown}{more}. "
+            f"{readings.columns.path} has items such as {list_names(readings.item_ids, 2)}. Use "
+            "the same ids in both files, or remove these labels."
         )
-    warn(f"{labels.columns.path}: {problem} and are left out: {shown}{more}.")
+    warn(f"{labels.columns.path}: ignored {problem} without a {what}: {shown}{more}.")
     return labels.take(np.flatnonzero(rows >= 0)), rows[rows >= 0]
 
 
@@ -209,5 +209,5 @@ def check_unfilled(output: Path, advice: str, kept: Iterable[tuple[str, str]] = 
     filled = Counter(tuple(map(str, row)) for row in rows if not is_missing(row[-1]))
     if filled - Counter[tuple[str, ...]](kept):
         labels = count(filled.total(), "label")
-        problem = f"{output} already holds {labels}, which a new table would overwrite."
-        raise InputError(f"{problem} Name another output, {advice}.")
+        problem = f"{output} already has {labels}, which a new table would overwrite."
+        raise InputError(f"{problem} Choose another output, {advice}.")

@@ -125,9 +125,9 @@ def warn_of_models(labels: LabelTable, readings: Provenance) -> None:
     models = [name for name in read_makers(labels, readings) if name not in (PEOPLE, UNKNOWN)]
     if models:
         warn(
-            f"{labels.columns.path}: {len(models)} of {len(labels.labels)} labels are by a model "
-            f"or by code, {list_names(dict.fromkeys(models), 3)}. What is fitted to them predicts "
-            "these, not people."
+            f"{labels.columns.path}: {len(models)} of {len(labels.labels)} labels come from a "
+            f"model or code ({list_names(dict.fromkeys(models), 3)}). A fit to such labels does "
+            "not predict people."
         )
 
 
@@ -158,11 +158,11 @@ def identify(
             continue
         if told or required:
             names, column = list_names(sorted({*sum(told, [])})), COLUMNS[name]
-            raise InputError(f"{path}: {name} must be {words}, in {column!r}; found {names}.")
+            raise InputError(f"{path}: {column!r} must name the {name} {words}; found {names}.")
         made[name] = [next(iter(values))]
     if others := differences(made, every):
         warn(
-            f"{path}: some readings are of another kind than those with labels: "
-            f"{'; '.join(others)}. Their faults may differ: label some, or leave them out."
+            f"{path}: some readings were made differently from those with labels "
+            f"({'; '.join(others)}). Their bias may differ. Label such texts, or remove the rows."
         )
     return made | {"labels": sorted({*read_makers(labels, every)})}

@@ -259,8 +259,8 @@ def count_unread(table: ReadingTable) -> ReadingTable:
     count, path = int(table.unread.sum()), table.columns.path
     if count:
         warn(
-            f"{path}: {count} of {len(table)} texts have no reading (empty cells, or 0 for all "
-            "options); only labels of such texts say anything about them."
+            f"{path}: no reading for {count} of {len(table)} texts (empty cells, or 0 for all "
+            "options). Predictions for unread texts rely only on labels of unread texts."
         )
     return replace(table, gaps=count > 0)
 

@@ -108,7 +108,7 @@ def find_columns(
     match = match if match != PLACEHOLDER and _suits(columns, match, setting) else PLACEHOLDER
     parts, several = absent[0].split(","), ""
     if setting == "rating" and len(parts) > 1 and all(spell(columns, part) for part in parts):
-        match, several = parts[0], f" One judge here; several: cordial fuse --readers {absent[0]}."
+        match, several = parts[0], f" For several judges: cordial fuse --readers {absent[0]}."
     offered = tuple(match if name == absent[0] else name for name in names)
     problem = f"{columns.path} has no column {absent[0]!r}; found {columns.listed}.{several}"
     raise SettingNeeded(problem, "Name the column", setting, offered if len(offered) > 1 else match)
@@ -134,7 +134,7 @@ def find_id(columns: Columns) -> str:
 def explain_log(columns: Columns) -> str:
     """Say what to do if a file is a log of answers, which holds lists or objects; else nothing."""
     nested = any(kind.is_nested() for kind in columns.schema.values())
-    return nested * " If it is a log of answers, `cordial read` makes a table of it first."
+    return nested * " If the file is a log of answers, convert it with `cordial read` first."
 
 
 def holds_ratings(columns: Columns, name: str) -> bool:
@@ -150,7 +150,7 @@ def propose_ratings(problem: str, columns: Columns) -> SettingNeeded:
     free = [name for name in columns.schema if name not in (*columns.apart, *FIXED)]
     likely = [name for name in free if _split(name) & {*RATINGS} and not _split(name) & {*PERSONAL}]
     rated = [name for name in likely if holds_ratings(columns, name)]
-    advice = "If a column is the judge's rating, one stated option per text, name it"
+    advice = "If a column has the judge's rating of each text, name the column"
     value = rated[0] if len(likely) == len(rated) == 1 else PLACEHOLDER
     return SettingNeeded(problem, advice, "rating", value)
 
@@ -191,17 +191,17 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
     if {*filled.values()} <= {*matches.values()} and (not absent or changing and len(names) > 1):
         if absent:
             problem = f"{columns.path} has no column for {list_names(absent)}"
-            warn(f"{problem}: no text has such a reading.")
+            warn(f"{problem}, so no text has such a reading.")
         named = enumerate(scale.options)
         return scale, kind, tuple(matches.get(k, f"{kind}_{option}") for k, option in named)
     if _can_rename(names, scale, changing):
         return replace(scale, aliases=names), kind, tuple(filled.values())
     problem = (
-        f"{columns.path} has columns of other options: the options are "
-        f"{list_names(scale.options)}, the columns {list_names(group.values())}."
+        f"{columns.path} has columns for other options. The options are "
+        f"{list_names(scale.options)}, but the columns are {list_names(group.values())}."
     )
-    advice = "Name those of the columns, in order" if changing else "Fit a calibrator to this table"
-    raise InputError(f"{problem} {advice}, or take another table.")
+    advice = "Name the columns' options in order" if changing else "Fit a calibrator to this table"
+    raise InputError(f"{problem} {advice}, or use another table.")
 
 
 def _find_group(columns: Columns) -> tuple[str, dict[str, str], dict[str, str]]:
@@ -219,14 +219,14 @@ def _find_group(columns: Columns) -> tuple[str, dict[str, str], dict[str, str]]:
         return kind, group, {option: name for option, name in group.items() if name not in empty}
     several = " and ".join(list_names(group.values(), shown=3) for group in filled.values())
     problem = (
-        f"{columns.path} must have one group of columns logit_, logprob_, p_ or n_, or "
+        f"{columns.path} must have one group of columns (logit_, logprob_, p_ or n_) or a column "
         f"`rating`; found {several or columns.listed}."
     )
     if filled:
         raise InputError(f"{problem} Remove or rename all but one group.")
     problem += explain_log(columns)
     if "label" in columns.schema:
-        problem += " It has labels: in its place belongs the table with the judge's readings."
+        problem += " The file has labels. Pass the table with the judge's readings instead."
     raise propose_ratings(problem, columns)
 
 
@@ -261,15 +261,15 @@ def _scale_of(columns: Columns, group: dict[str, str]) -> Scale:
     names = list_names(group.values())
     if len(group) < 2:
         raise InputError(
-            f"{columns.path} must have the columns of at least two options, with values in the "
-            f"rows chosen; found {names}."
+            f"{columns.path} must have columns for at least two options, with values in the chosen "
+            f"rows; found {names}."
         )
     whole = [n for n in map(parse_number, group) if n is not None and n.is_integer()]
     steps = np.abs(np.diff(whole))
     gap = len(whole) == len(group) and steps.min() == 1 < steps.max() <= len(group)
     if gap or in_order(tuple(group)) != tuple(group):
-        problem = f"{columns.path}: the columns {names} are not in order, or leave out an option."
-        advice = "Name all options in order, also one that was never read"
+        problem = f"{columns.path}: the columns {names} are out of order or skip an option."
+        advice = "Name all options in order, including options without a reading"
         raise SettingNeeded(problem, advice, "options", ("WORST", "...", "BEST"))
     with naming(columns.path):
         return Scale(tuple(group))

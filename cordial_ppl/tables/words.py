@@ -40,12 +40,12 @@ def read_words(path: Path, items: Sequence[str], column: str, id: Sequence[str] 
         text = as_text(cell) if is_filled(cell) else ""
         if words.setdefault(normalize("NFC", item), text) != text:
             where = columns.where(row)
-            raise InputError(f"{path}: {quote(item)} has other words in {where}: keep one text.")
+            raise InputError(f"{path}: {quote(item)} has another text in {where}. Keep one text.")
     texts = [words.get(normalize("NFC", item), "") for item in items]
     absent = [item for item, text in zip(items, texts, strict=True) if not text]
     if absent:
         raise InputError(
-            f"{path}: column {column!r} has no words for {count(len(absent), 'text')}: "
+            f"{path}: column {column!r} has no text for {count(len(absent), 'item')}: "
             f"{list_names(absent, 3)}. Use the same ids, or name another table or column."
         )
     return texts
@@ -73,7 +73,7 @@ def read_shown(
     prefix = table.kind if table.kind == "rating" else f"{table.kind}_"
     if judged := [name for name, here in zip(names, spelt, strict=True) if here.startswith(prefix)]:
         raise InputError(
-            f"{table.columns.path}: {list_names(judged)} is the judge's, and would lead people. "
-            "Name the column of texts."
+            f"{table.columns.path}: {list_names(judged)} would show people the judge's answer. "
+            "Name the column with the texts."
         )
     return {name: table.columns.collect(name).to_series() for name in spelt}

@@ -11,10 +11,10 @@ from cordial_ppl.errors import FileError, list_names, quote, warn
 from cordial_ppl.tables.frame import first_line
 
 DOUBTS = {
-    "hidden": "hidden rows are read too ({}): to leave them out, copy the visible cells alone.",
-    "column": "hidden columns are read too ({}): to leave them out, copy the visible cells alone.",
-    "merged": "merged ranges have a value in their first cell alone ({}): unmerge and fill them.",
-    "empty": "formulas without a value are read as empty ({}): save the file in Excel first.",
+    "hidden": "hidden rows were read ({}). To exclude them, copy only the visible cells.",
+    "column": "hidden columns were read ({}). To exclude them, copy only the visible cells.",
+    "merged": "merged ranges have a value only in the first cell ({}). Unmerge and fill the cells.",
+    "empty": "formulas without a value were read as empty ({}). Save the file in Excel first.",
 }
 """What is warned of, with what to do."""
 
@@ -40,16 +40,16 @@ def read_sheet(path: Path) -> Iterator[tuple[int, Sequence[str]]]:
         sheet = next((sheet for sheet in sheets if sheet.visible == "visible"), None) or load(0)
         rows = sheet.to_polars().fill_null("").iter_rows()
     except (fastexcel.FastExcelError, ValueError) as error:
-        raise FileError(f"{path} is damaged or no workbook: {first_line(error)}.") from error
+        raise FileError(f"{path} is damaged or not a workbook: {first_line(error)}.") from error
     if others := [name for name in book.sheet_names if name != sheet.name]:
-        shown = f"{quote(sheet.name)}; left out: {list_names(others)}"
-        warn(f"{path}: the first visible sheet is read, {shown}.")
+        shown = f"{quote(sheet.name)}. Ignored: {list_names(others)}"
+        warn(f"{path}: read only the first visible sheet, {shown}.")
     # What Excel alone can tell is asked of the XML, if it has the usual form.
     with suppress(BadZipFile, KeyError, StopIteration, ElementTree.ParseError):
         for doubt, places in _find_doubts(path, sheet.name).items():
             if places:
                 shown = ", ".join(places[:3]) + ", ..." * (len(places) > 3)
-                warn(f"{path}: {len(places)} {DOUBTS[doubt].format(shown)}")
+                warn(f"{path}: {DOUBTS[doubt].format(f'{len(places)} found: {shown}')}")
     return enumerate(rows, 1)
 
 

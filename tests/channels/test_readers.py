@@ -101,7 +101,7 @@ def test_what_several_readers_are_refused():
         (
             "location-readers",
             np.where(np.arange(20)[:, None, None] == 7, np.nan, THREE),
-            "no judge has read row 7",
+            "no judge rated row 7",
         ),
     ):
         with pytest.raises(cp.InputError, match=message):
@@ -109,5 +109,5 @@ def test_what_several_readers_are_refused():
     with pytest.raises(cp.ChannelError, match="'location-readers' is of several readers"):
         cp.ChannelCalibrator("location-readers").fit(THREE[:, 0], LABELS)
     posterior = cp.fit_channel("location-readers", THREE, LABELS, method="mode")
-    with pytest.raises(cp.InputError, match="each of 3 judges.* found 2"):
+    with pytest.raises(cp.InputError, match="cover 3 judges.* found 2"):
         posterior.predict_proba(THREE[:, :2])

@@ -83,12 +83,14 @@ def test_one_label_a_text(as_json, cordial, refused, tmp_path):
 
 def test_what_is_wrong_is_said(cordial, refused, tables, tmp_path):
     readings, labels, _ = tables
-    refused("l.csv: labels do not say|--options 1,2,3,4,5", "agree", labels)
+    refused("l.csv: labels alone do not show|--options 1,2,3,4,5", "agree", labels)
     assert "agree LABELS [READINGS]" in cordial("agree", "-h").stdout
     refused("l.csv|'team'|--cluster", "agree", labels, *SCALE, "--cluster", "team")
     refused("r.csv|'wrods'|--text", "agree", labels, readings, "--text", "wrods")
     write_table(tmp_path / "w.csv", {"item_id": ["text 0", "other"], "text": ["a", "b"]})
-    refused("w.csv|no words", "agree", labels, *SCALE, "--text", "text", "--texts", "w.csv")
+    refused(
+        "w.csv|no text for 10 items", "agree", labels, *SCALE, "--text", "text", "--texts", "w.csv"
+    )
     write_table(tmp_path / "half.csv", {"item_id": ["a", "b"], "label": ["3.5", "3"]})
     refused("l.csv|labels|judge's readings", "agree", labels, labels)
     split = "--round", "split"

@@ -137,7 +137,7 @@ def test_labels_of_a_model_are_said_to_be_that(as_json, cordial, tmp_path):
     pl.read_csv(labels).with_columns(annotator_kind=pl.Series(kinds)).write_csv("k.csv")
     fit = "fit", readings, "k.csv", "-o", "judge.cordial", "--inference", "mode"
     assert as_json(*fit)["provenance"]["labels"] == ["LLM", "people"]
-    assert "10 of 20 labels are by a model or by code, 'LLM'" in cordial(*fit).stderr
+    assert "10 of 20 labels come from a model or code ('LLM')" in cordial(*fit).stderr
 
 
 def test_a_requirement_is_of_a_judge_and_a_prompt(cordial, refused, tmp_path):

@@ -111,7 +111,10 @@ def test_texts_that_no_judge_has_read_stay(cordial, text, tmp_path):
     text("long.csv", "item_id,reader,rating", *long)
     settings = "--options", "1,2,3,4,5", "--inference", "mode", "--save", "f.cordial", "-o"
     result = cordial("fuse", "wide.csv", "l.csv", "--readers", "a,b", *settings, "wide_out.csv")
-    assert "5 of 40 texts" in result.stderr and "labels; 3 are of texts without" in result.stderr
+    assert (
+        "5 of 40 texts" in result.stderr
+        and "labels, including 3 for texts without" in result.stderr
+    )
     cordial("fuse", "long.csv", "l.csv", *settings, "long_out.csv")
     cordial("predict", "f.cordial", "wide.csv", "-o", "again.csv")
     found = read("wide_out.csv")

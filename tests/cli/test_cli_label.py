@@ -54,9 +54,9 @@ def test_a_taken_port_and_a_wrong_goal_are_refused(refused, tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        refused("cannot be used", "label", *ARGUMENTS, "--port", taken.getsockname()[1])
+        refused("cannot use port", "label", *ARGUMENTS, "--port", taken.getsockname()[1])
     refused("65535", "label", *ARGUMENTS, "--port", 65536)
-    refused("positive", "label", *ARGUMENTS, "--within", 0)
+    refused("above 0; got 0.0", "label", *ARGUMENTS, "--within", 0)
     refused("a quantity, a sign", "label", *ARGUMENTS, "--require", "good")
     refused("'Oak - Elm'|'mean'", "label", *ARGUMENTS, "--require", "Oak - Elm > 0")
     refused("--pass", "label", *ARGUMENTS, "--require", "pass >= 50%")

@@ -54,7 +54,7 @@ def test_whoever_stops_early_has_a_plan_too(cordial, refused, readings):
         for labels, out in ((filled, "o.csv"), (fill("fewer.csv", 12), "fewer-o.csv"))
     ]
     warned = results[0].stderr
-    assert "filled.jsonl: 8 of 20 rows" in warned and results[1].stderr == ""
+    assert "filled.jsonl: skipped 8 of 20 rows" in warned and results[1].stderr == ""
     assert read("o.csv") == read("fewer-o.csv")
     again = "plan", readings, "-n", 8, "--labelled", filled, "-o", "rest.csv"
     assert cordial(*again, "--quiet").stderr == warned

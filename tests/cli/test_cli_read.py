@@ -30,7 +30,7 @@ def cells(path):
 def test_what_is_written_can_be_read(cordial, name, kind, size, ending):
     written = ("-o", f"r.{ending}", "--labels", f"l.{ending}")
     result = cordial("read", LOGS / name, *written, "--options", OPTIONS)
-    assert result.stdout == "" and f"{size} readings of 1, 2, 3, 4, 5" in result.stderr
+    assert result.stdout == "" and f"{size} readings on the scale 1, 2, 3, 4, 5" in result.stderr
     assert "warning" not in result.stderr
     table = read_readings(f"r.{ending}")
     assert (table.kind, table.scale.options, len(table.item_ids)) == (kind, STARS, size)
@@ -79,7 +79,7 @@ def test_what_deserves_a_look_is_said_even_when_quiet(cordial, log):
     good = ("-o", "o.csv", "--options", OPTIONS)
     rows = [chat({"4": -0.3}), chat({"I": -0.1}, {" pass": -0.1})]
     told = cordial("read", log(*rows), *good, "-q").stderr
-    assert "1 answer without an option" in told and "a single option returned" in told
+    assert "1 answer without an option" in told and "only one option returned" in told
     told = cordial("read", log(chat({"No": -0.1, "5": -7.0, "4": -8.0})), *good, "-q").stderr
     assert "0.00 of the probability" in told
     lost = [{"custom_id": f"b{i}", "error": {"message": "It expired."}} for i in range(4)]
@@ -105,8 +105,8 @@ BAD = {
     "text": ("good\nbad\n", GOOD, "line 1"),
     "unknown": ('{"a": 1, "b": 2}\n', GOOD, "a (1), b (2)"),
     "other labels": (CHAT, ["-o", "o.csv", "--labels", "l.csv", "--options", "1,2,3,4"], "'5'"),
-    "labels alone": ((LOGS / "argilla.json").read_text(), GOOD, "leave -o out"),
-    "no labels": ('{"item_id": 1, "score": 4}', [*GOOD, "--labels", "l.csv"], "no labels in it"),
+    "labels alone": ((LOGS / "argilla.json").read_text(), GOOD, "Remove -o"),
+    "no labels": ('{"item_id": 1, "score": 4}', [*GOOD, "--labels", "l.csv"], "found no labels"),
     "one file for both": (CHAT, [*GOOD, "--labels", "o.csv"], "o.csv"),
     "no such format": (CHAT, [*GOOD, "--from", "excel"], "'excel'"),
     "no options": ('{"item_id": 1, "score": 4}', ["-o", "o.csv"], "--options 1,2,3,4"),

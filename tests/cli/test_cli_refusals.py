@@ -78,7 +78,7 @@ predit r.csv                                               predit|predict
 compare r.csv                                              LABELS
 compare r.csv l.csv                                        --by system
 monitor one.cordial r.csv                                  NEW is missing|new.csv
-estimate r.csv l.csv --labels l.csv                        --labels already|'l.csv'
+estimate r.csv l.csv --labels l.csv                        set by --labels|'l.csv'
 estimate r.csv l.csv --readers a,human                     --rating gpt|fuse --readers
 estimate both.csv l.csv --rating a,human                   --rating a.|fuse --readers a,human
 estimate r.csv l.csv --require "mean => 3"                 (>=, >, <=, <)
@@ -105,9 +105,9 @@ plan r.csv -o p.csv --config text.toml                     text.toml|seed
 plan r.csv -o p.csv --config date.toml                     date.toml|seed
 plan r.csv -o p.csv --config half.toml                     half.toml
 calibrate r.csv l.csv -o o.csv --prompt-file none.txt      cannot read none.txt: No such
-fuse r.csv l.csv --also hard.csv -o o.csv --judge logits   --judge logits|leave it out
+fuse r.csv l.csv --also hard.csv -o o.csv --judge logits   --judge logits|Remove --judge
 compare r.csv l.csv --by system --rating label             'label'|--rating COLUMN.
-compare l.csv r.csv --by system --rating logit_1           l.csv|name that file first
+compare l.csv r.csv --by system --rating logit_1           l.csv|Pass that file first
 check nowhere.py                                           nowhere.py
 check magic                                                'magic'
 check location --readings r.csv                            --readings|--labels
@@ -155,7 +155,7 @@ plan r.csv --more one.cordial --options 1,2                --options|2
 shift nobody.csv l.csv -o o.csv                            nobody.csv|'user'
 shift blank.csv l.csv -o o.csv                             blank.csv|line 61
 shift r.csv soon.csv -o o.csv                              soon.csv|order
-shift r.csv few.csv -o o.csv                               7 labels
+shift r.csv few.csv -o o.csv                               8 labels|found 7
 shift r.csv l.csv -o o.csv --calibrator one.cordial --prior-of offset=0,1  --calibrator
 shift other.csv l.csv -o o.csv --calibrator one.cordial    other.csv
 sweep r.csv l.csv -o s.csv --methods raw --budgets 11       only 10|10 that are scored

@@ -24,7 +24,7 @@ def test_masked_rows_are_no_readings(rows: Any) -> None:
     with pytest.raises(cp.InputError, match=r"found a masked cell in row 1, column 1"):
         cp.RawReading().fit(masked, LABELS)
     records = np.zeros(3, [("a", float), ("b", float)])
-    with pytest.raises(cp.InputError, match=r"make rows of numbers of them\.$"):
+    with pytest.raises(cp.InputError, match=r"Pass one field, or a column per field\.$"):
         cp.RawReading().fit(records, LABELS)
 
 
@@ -46,7 +46,7 @@ def test_what_names_no_option_is_named_itself(options: Any, found: str) -> None:
 
 def test_masked_labels_users_weights_and_strata_are_missing() -> None:
     probs = np.full((5, 3), 1 / 3)
-    with pytest.raises(cp.InputError, match="must not be missing; there is none in row 2"):
+    with pytest.raises(cp.InputError, match="must not be missing; no value in row 2"):
         cp.TemperatureScaling().fit(LOGITS, list(MASKED))
     with pytest.raises(cp.InputError, match="every text needs a user; none is named in row 2"):
         cp.UserShift().fit(probs, LABELS, list(MASKED))

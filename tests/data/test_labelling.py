@@ -200,11 +200,11 @@ def test_accuracy_by_weight(stack):
         ({"sample_weight": 2.0}, r"one entry for each of 20 .*got shape \[\]"),
         ({"sample_weight": [1e9] * 20}, "between 0 and 10,000.*1e\\+09 in row 0"),
         ({"sample_weight": [np.nan] * 20}, "nan in row 0"),
-        ({"sample_weight": np.zeros(20)}, "at least one label; all are zero"),
+        ({"sample_weight": np.zeros(20)}, "zero for every label"),
         ({"sample_weight": ["a"] * 20}, "sample_weight must be numbers"),
         ({"sample_weight": np.ones((20, 2))}, r"one entry for each of 20 .*got shape \[20, 2\]"),
-        ({"texts": range(-1, 19)}, "texts that are numbers must be 0 or above; found -1"),
-        ({"texts": [1, 2]}, "names of texts must have one entry for each of 20"),
+        ({"texts": range(-1, 19)}, "whole numbers in texts must be 0 or above; found -1"),
+        ({"texts": [1, 2]}, "text names must have one entry for each of 20"),
         ({"texts": [None, *"abcdefghijklmnopqrs"]}, "found None in row 0"),
         ({"texts": np.ones(20) / 2}, "names or whole numbers; found 0.5 in row 0"),
         ({"labels": [[0, None]] * 19 + [[None, -1]]}, "row 19 has none"),
@@ -236,7 +236,7 @@ def test_few_texts_that_weigh_much_are_few():
 @pytest.mark.parametrize("first", [3.5, np.float32(3.5), "3.5"])
 def test_a_label_between_options_says_what_rounds_it(first):
     for options, lowest in ((range(1, 6), 1), (tuple("12345"), 1), (None, 0)):
-        with pytest.raises(cp.InputError, match=r"found '?3.5'? in row 0.*: round_labels"):
+        with pytest.raises(cp.InputError, match=r"found '?3.5'? in row 0.*round_labels"):
             labels = [first, *(LABELS[1:] + lowest).tolist()]
             cp.LogitStack(options=options).fit(LOGITS, labels)
 

@@ -29,7 +29,7 @@ tables = arrays(
 
 
 @given(tables, st.floats(-1e3, 1e3))
-@pytest.mark.filterwarnings("ignore:the logits of every text lie between 0 and 1")
+@pytest.mark.filterwarnings("ignore:the logits of every text are between 0 and 1")
 def test_centring_keeps_the_distribution(values, shift):
     logits = as_logits(values + shift)
     probs = softmax(values / 100, axis=1)
@@ -43,14 +43,14 @@ def test_missing_options_are_floored_and_counted_once():
     values = [[1, 2, -np.inf], [0, 1, 2], [-np.inf, -np.inf, 3], [-3.4e38, 1, 5]]
     with pytest.warns(
         CordialWarning,
-        match="4 options without a reading in 3 of 4 rows, the first in row 0, column 2",
+        match="no reading for 4 options in 3 of 4 rows .first: row 0, column 2",
     ) as caught:
         logits = as_logits(values)
     assert len(caught) == 1
     np.testing.assert_allclose(logits[0] - logits[0, 0], [0, 1, 0])
     np.testing.assert_allclose(logits[1], [-1, 0, 1])
     np.testing.assert_allclose(logits[3] - logits[3, 1], [0, 0, 4])
-    with pytest.warns(CordialWarning, match="1 option without a reading in 1 of 1 rows"):
+    with pytest.warns(CordialWarning, match="no reading for 1 option in 1 of 1 rows"):
         floored = readings_from_probabilities([[0.75, 0.25, 0]])
     np.testing.assert_allclose(floored, np.log([[0.75, 0.25, 0.25]]))
     # The one option that was read stays the most probable.
@@ -67,9 +67,9 @@ def test_missing_options_are_floored_and_counted_once():
         (pd.DataFrame({"logit_1": [0, 1], "logit_2": [0, None]}), "nan in row 1, column 'logit_2'"),
         (pd.DataFrame({"good": [0, 1], "bad": [0, "?"]}), "'[?]' in row 1, column 'bad'"),
         (pl.DataFrame({"a": [0.5, None], "b": [0.5, 1.0]}), "found nan in row 1, column 'a'"),
-        ([[0, 1], [2]], "rows of one length"),
+        ([[0, 1], [2]], "rows of equal length"),
         (np.array([[0, 1j]]), "must be numbers; found 0j in row 0, column 0"),
-        ([0, 1], r"shape \[n, K\], .*; found \[2\]. One text"),
+        ([0, 1], r"shape \[n, K\], .*; found \[2\]. For one text"),
         (np.zeros((0, 3)), r"n >= 1 and K >= 2; found \[0, 3\]"),
         (np.zeros((3, 1)), r"n >= 1 and K >= 2; found \[3, 1\]"),
         (None, "shape|numbers"),
@@ -101,8 +101,12 @@ def test_counts_enter_as_smoothed_shares(counts, pseudo_count):
             (partial(readings_from_counts, pseudo_count=a), [[1, 2]], "pseudo_count")
             for a in (0, -1, np.inf)
         ),
-        (readings_from_probabilities, [[0.5, 0.5], [0.5, 0.6]], "sum to 1.1 in row 1"),
-        (readings_from_probabilities, [[50, 50]], "sum to 100 in row 0"),
+        (
+            readings_from_probabilities,
+            [[0.5, 0.5], [0.5, 0.6]],
+            "not sum to one in row 1 .first sum: 1.1",
+        ),
+        (readings_from_probabilities, [[50, 50]], "not sum to one in row 0 .first sum: 100"),
         (readings_from_probabilities, [[1.5, -0.5]], "found -0.5 in row 0, column 1"),
         (readings_from_probabilities, [[np.nan, 1]], "found nan in row 0, column 0"),
         (readings_from_counts, [[1, -1]], "found -1 in row 0, column 1"),
@@ -129,7 +133,7 @@ def test_histogram_of_the_labels_that_count(labels, data):
 @pytest.mark.parametrize("mask", [-1e4, -65504.0, -1e9, -1e12, float(np.finfo(np.float32).min)])
 def test_masks_are_missing_options(mask):
     logits = np.array([[0.0, 1.0, -60.0], [2.0, mask, 60.0]])
-    with pytest.warns(CordialWarning, match="1 option without a reading in 1 of 2 rows"):
+    with pytest.warns(CordialWarning, match="no reading for 1 option in 1 of 2 rows"):
         masked = as_logits(logits)
     with pytest.warns(CordialWarning):
         missing = as_logits(np.where(logits == mask, -np.inf, logits))
@@ -138,7 +142,7 @@ def test_masks_are_missing_options(mask):
 
 def test_probabilities_in_the_place_of_logits_are_warned_of():
     probs = np.random.default_rng(0).dirichlet(np.ones(4), 20)
-    with pytest.warns(CordialWarning, match="as probabilities do"):
+    with pytest.warns(CordialWarning, match="If these are probabilities"):
         as_logits(probs)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -157,7 +161,7 @@ def test_a_hard_answer_is_not_one_unread(recwarn: pytest.WarningsRecorder) -> No
 def test_a_row_of_zeros_is_a_text_without_a_reading(convert):
     """As a row of NaN is, but with a warning that counts such rows and names them."""
     values = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [np.nan] * 3, [1.0, 0.0, 0.0]])
-    with pytest.warns(CordialWarning, match="1 of 4 .* row 1,"):
+    with pytest.warns(CordialWarning, match="1 of 4 .*row 1"):
         found = convert(values)
     np.testing.assert_array_equal(found, convert(np.where(values.any(1)[:, None], values, np.nan)))
     assert np.isnan(found).all(axis=1).tolist() == [False, True, True, False]

@@ -44,7 +44,7 @@ def test_default_labels_of_every_kind_are_positions(size, kind):
         ([5, 2.5, 9], "found 5 in row 0, 2.5 in row 1, 9 in row 2"),
         ([0, 5], "whole numbers 0..4; found 5 in row 1.$"),
         ([7, 8, 9, 10, 11], "found 7 in row 0, 8 in row 1, 9 in row 2, and 2 others"),
-        (["Score: 1", "2/5"], "Write numbers alone; `cordial read` finds them.$"),
+        (["Score: 1", "2/5"], "Use `cordial read` to extract numbers from text.$"),
         ([6] * 9, "found 6 in rows 0, 1, 2 and 6 more"),
         ([0, np.inf], "found inf in row 1"),
         ([0, np.nan], "must not be missing.*row 1"),
@@ -53,8 +53,8 @@ def test_default_labels_of_every_kind_are_positions(size, kind):
         (pd.array([0, None], dtype="Int64"), "must not be missing.*row 1"),
         ([], "no labels"),
         ([[0], [1]], r"shape \[n\]"),
-        ([[0], [1, 2]], r"one name or number each; found \[0\] in row 0"),
-        ([1, [2]], r"one name or number each; found \[2\] in row 1"),
+        ([[0], [1, 2]], r"one name or number per entry; found \[0\] in row 0"),
+        ([1, [2]], r"one name or number per entry; found \[2\] in row 1"),
     ],
 )
 def test_bad_labels(labels, message):
@@ -63,7 +63,7 @@ def test_bad_labels(labels, message):
 
 
 def test_options_that_are_not_split_are_shown():
-    with pytest.raises(InputError, match="at least two options, as 1,2,3; found '0..100'"):
+    with pytest.raises(InputError, match="two or more options, such as 1,2,3; got '0..100'"):
         Scale(("0..100",))
 
 
@@ -99,8 +99,8 @@ def test_options_are_counted_against_the_readings():
     for options, size, message in (
         ("abc", 3, "names or finite numbers; found 'abc'"),
         (WORDS.options, 4, "4 columns but 3 options"),
-        ([], 0, "at least two options"),
-        (["a"], 1, "at least two options"),
+        ([], 0, "two or more options"),
+        (["a"], 1, "two or more options"),
         (["a", " "], 2, "an empty name"),
         (["1", "1.0"], 2, "'1' occurs twice"),
         (["a", "a "], 2, "'a' occurs twice"),
@@ -127,12 +127,12 @@ def test_a_scale_has_201_options_at_most() -> None:
         lambda: cp.readings_from_probabilities(many),
         lambda: cp.readings_from_counts(np.ceil(many)),
     ):
-        with pytest.raises(cp.InputError, match="201 options at most; found 10,000"):
+        with pytest.raises(cp.InputError, match="at most 201 options; found 10,000"):
             use()
 
 
 def test_options_that_floats_do_not_hold_are_refused() -> None:
-    with pytest.raises(cp.InputError, match="must lie below 2\\^53"):
+    with pytest.raises(cp.InputError, match="must be below 2\\^53"):
         Scale.of([2**63, 2**63 + 1])
     exact = Scale.of([2**63, 2**64])
     assert exact.encode([2**64, 2**63]).tolist() == [1, 0]

@@ -129,7 +129,7 @@ def test_what_is_warned_of():
         ({"n": 58, "labelled": [1, 2, 3]}, "1 to the 57 texts .* found 58"),
         ({"n": 0}, "found 0"),
         ({"groups": ["a"] * 59}, "one name for each of 60 texts; got 59"),
-        ({"groups": ["a"] * 59 + [None]}, "there is none in row 59"),
+        ({"groups": ["a"] * 59 + [None]}, "no value in row 59"),
         ({"labelled": [60]}, r"positions of texts, 0..59; found \[60\]"),
         ({"labelled": [-1]}, "found .-1"),
         ({"labelled": ["t1"]}, "found .'t1'"),

@@ -205,7 +205,7 @@ def test_the_command_takes_a_folder(cordial, folder, light, tmp_path):
     stream(light, folder, Path("whole.csv"))
     assert Path("o.csv").read_bytes() == Path("whole.csv").read_bytes()
     inside = cordial("predict", "judge.cordial", "parts", "-o", "parts/a.parquet", status=2)
-    assert "parts/a.parquet would replace the input parts/a.parquet" in inside.stderr
+    assert "parts/a.parquet would overwrite the input parts/a.parquet" in inside.stderr
     before, found = names(tmp_path), open_readings(folder)
     damaged = (folder / "b.parquet").read_bytes()
     (folder / "b.parquet").write_bytes(damaged[:4] + b"\xff" * 400 + damaged[404:])
@@ -222,7 +222,7 @@ def test_columns_of_other_names(cordial, folder):
     letters = letters.select(letters.columns[0], *letters.columns[:0:-1])
     write(Path("letters.parquet"), letters.with_columns(logit_f=pl.lit(None, pl.Float64)))
     predict = "predict", "judge.cordial", "letters.parquet", "--options", "a,b,c,d,e", "-o"
-    assert "the options are 'a', 'b'" in cordial(*predict, "o.parquet", status=2).stderr
+    assert "The options are 'a', 'b'" in cordial(*predict, "o.parquet", status=2).stderr
     few = cordial(*predict[:3], "--options", "a,b", "-o", "o.parquet", status=2)
     assert "2 options, but judge.cordial was fitted on 5" in few.stderr
     write(Path("letters.parquet"), letters)
@@ -234,10 +234,10 @@ def test_columns_of_other_names(cordial, folder):
 @pytest.mark.parametrize(
     "table, output, message",
     [
-        ("parts", "o", "--engine ray needs Ray: pip install"),
+        ("parts", "o", "--engine ray needs Ray. Run: pip install"),
         ("r.csv", "o", "got r.csv"),
-        ("parts", "parts", "would replace the input parts"),
-        ("parts", "no/o", "no/o: its folder is missing"),
+        ("parts", "parts", "would overwrite the input parts"),
+        ("parts", "no/o", "no/o: the folder is missing"),
     ],
 )
 def test_what_ray_cannot_do(refused, folder, monkeypatch, table, output, message):

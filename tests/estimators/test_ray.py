@@ -94,7 +94,7 @@ def test_the_command(folder, cordial):
     assert cordial(*predict, "--reader", "mine").stderr == "wrote out: 248 texts\n"
     assert [file.name for file in Path("out").iterdir()] == ["part-00000.parquet"]
     again = cordial(*predict, status=2)
-    assert "cannot write out: it already exists" in again.stderr
+    assert "out already exists" in again.stderr
 
 
 def test_nothing_is_left_of_work_that_fails(folder):

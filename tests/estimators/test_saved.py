@@ -307,4 +307,4 @@ def test_what_is_no_path_is_refused():
     """In a process of its own, whose types nobody checks."""
     done = subprocess.run([sys.executable, "-c", NO_PATHS], capture_output=True, text=True)
     told = done.stdout.splitlines()
-    assert len(told) == 30 and all("a path is text" in line for line in told), done.stderr
+    assert len(told) == 30 and all("a path must be text" in line for line in told), done.stderr

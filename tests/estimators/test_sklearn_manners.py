@@ -160,7 +160,7 @@ def test_columns_of_data_frames_keep_their_order(library, tmp_path):
         (lambda given: cp.TemperatureScaling().fit(given, Y), mixed),
         (lambda given: cp.BatchCalibration().fit(given, Y), mixed),
     ):
-        with pytest.raises(cp.InputError, match="in this order: logit_1, .*; got logit_"):
+        with pytest.raises(cp.InputError, match="columns logit_1, .*, in this order; got logit_"):
             call(wrong)
     numbered = pandas.DataFrame(X)
     np.testing.assert_array_equal(judge.predict_proba(numbered), expected)

@@ -291,7 +291,7 @@ def test_data_frames_and_clones(library):
     np.testing.assert_array_equal(found.to_numpy(), expected)
     np.testing.assert_array_equal(counts.to_numpy(), earlier)
     assert counts.name == "earlier"
-    with pytest.raises(cp.InputError, match="columns must be, in this order: a, b, c, d, e"):
+    with pytest.raises(cp.InputError, match="expected columns a, b, c, d, e, in this order"):
         shifts.predict_proba(frame[[*"edcba"]], WHO)
 
 

@@ -29,7 +29,7 @@ def looks(tmp_path_factory):
 
 def test_what_is_said_grows_with_the_labels(looks):
     result, _, _ = looks
-    assert "1 more" in result[FIRST - 1]["wait"]
+    assert result[FIRST - 1]["wait"].endswith(": 1.")
     assert result[FIRST]["mean"]["lower"] < result[FIRST]["mean"]["upper"]
     assert not result[FIRST]["enough"] and result[FIRST]["lack"] == 15 and not result[20]["lack"]
     assert "more" not in result[FIRST] and result[20]["more"]["labels"] == 30
@@ -104,7 +104,7 @@ def test_a_fault_of_the_package_is_no_advice(tmp_path, monkeypatch):
     monkeypatch.setattr(advice, "look", fail)
     with open_page(tmp_path, goal=Goal()) as opened:
         opened.label()
-        wait_for(lambda: "fault" in opened.client.get("/advice").json().get("wait", ""))
+        wait_for(lambda: "report this error" in opened.client.get("/advice").json().get("wait", ""))
         assert opened.label() and opened.log.count == 2
         opened.page.adviser.end()
 

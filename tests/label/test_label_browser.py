@@ -231,7 +231,7 @@ def test_two_people_and_two_windows(tmp_path, window):
             window.driver.switch_to.window(first)
             # This window has not heard of it: what it says is refused, or the text is renewed.
             window.press("2")
-            window.wait(lambda: "answered this text" in window.problem or window.count[0] in "23")
+            window.wait(lambda: "already answered" in window.problem or window.count[0] in "23")
     both = [list(read_file(tmp_path / f"{who}.jsonl").items()) for who in ("ann", "bob")]
     assert both[0][0] == (item, "5") and both[1] == [(item, "1")]
     assert both[0][1][1] == "4", "the second window's answer stands"

@@ -54,7 +54,7 @@ def test_every_answer_is_on_disk_before_the_next_text(opened):
     assert [row["label_event"] for row in rows] == ["label", "undo", "label", "unratable"]
     assert [row["label_row"] for row in rows] == [1, 2, 3, 4]
     assert {row["annotator"] for row in rows} == {"ann"} and all(row["label_time"] for row in rows)
-    with pytest.warns(match="1 of 2 rows have no label"):
+    with pytest.warns(match="skipped 1 of 2 rows without a label"):
         assert read_file(path) == {first: "2"}
 
 
@@ -152,7 +152,7 @@ def test_two_people_have_a_file_each_that_are_one_table(tmp_path):
         assert ann.page.work.items == bob.page.work.items
         with pytest.raises(FileError, match="open in another"), open_page(tmp_path):
             pass
-    with pytest.raises(FileError, match="'ann', not by 'bob'"), open_page(tmp_path, who="bob"):
+    with pytest.raises(FileError, match="'ann', not 'bob'"), open_page(tmp_path, who="bob"):
         pass
     with open_page(tmp_path, "new.jsonl") as opened:
         with pytest.raises(FileError, match="open in another"), open_page(tmp_path, "new.jsonl"):
@@ -211,7 +211,7 @@ def test_the_file_equals_what_was_clicked(tmp_path, seed):
                     clicked[item] = label
                     opened.post("/answer", item=item, event=event, label=label)
     wanted = {item: label for item, label in clicked.items() if label}
-    with pytest.warns(match="have no label"):
+    with pytest.warns(match="rows without a label"):
         assert read_file(tmp_path / "labels.jsonl") == wanted
 
 

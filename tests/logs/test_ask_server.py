@@ -370,9 +370,9 @@ TABLES = {
 }
 USAGE = {
     "--server localhost:8000": "http://localhost:8000/v1",
-    "--server http://me:secret@localhost/v1": "keys come from the environment",
+    "--server http://me:secret@localhost/v1": "Keys are read from the environment",
     "--key-variable NO_SUCH": "NO_SUCH", "--key-variable WORDS": "WORDS",
-    "--permutations 6": "5 orders", "--local": "--local", "--prompt nowhere.txt": "nowhere.txt",
+    "--permutations 6": "at most 5", "--local": "--local", "--prompt nowhere.txt": "nowhere.txt",
     "--spell 9=nine": "'9'", "--after (": "regular expression",
     "--concurrency 65": "64", "--concurrency 0": "1",
 }  # fmt: skip

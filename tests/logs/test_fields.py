@@ -341,7 +341,7 @@ def test_options_that_are_not_known_are_proposed(log):
         ({"answer": "length(score)"}, "line 1.*length"), ({"answer": "meta"}, "meta.lang"),
         ({"answer": "score", "item": "meta"}, "line 1.*lang"),
         ({"answer": "score", "after": "("}, "regular"),
-        ({"answer": "score", "points": "x"}, "no such field"),
+        ({"answer": "score", "points": "x"}, "unknown field 'points'"),
         ({"answer": "score", "where": "score=9"}, "no"),
     ],
 )  # fmt: skip

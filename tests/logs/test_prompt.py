@@ -46,7 +46,7 @@ def test_fields_are_columns(template):
     [
         (("Rate this: {options}",), "{text}"), (("",), "{text}"),
         (("{text} {question}", 1, "How?"), "prompt and question"), ((b"\xff\xfe",), "UTF-8"),
-        (("{text}", 2), "{options}"), (("{text} {options}", 6), "5 orders"),
+        (("{text}", 2), "{options}"), (("{text} {options}", 6), "at most 5,"),
     ],
 )  # fmt: skip
 def test_prompts_that_ask_nothing(template, arguments, words):

@@ -42,7 +42,7 @@ def test_a_row_of_several_texts(tmp_path, ending):
 def test_a_row_may_have_fewer_texts(tmp_path):
     """Where a text has no score, the text was not read; where there is no text, there is none."""
     rows = [*map(hit, range(3)), hit(3, text_3="", score_3="", score_2="")]
-    with pytest.warns(CordialWarning, match="1 row without an answer"):
+    with pytest.warns(CordialWarning, match="1 row with no answer"):
         found = ratings(read(write(tmp_path / "w.csv", rows), **STARS))
     assert found == {f"a{i}": None if i == 10 else 1 + i % 5 for i in range(11)}
 

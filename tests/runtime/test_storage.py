@@ -92,11 +92,11 @@ def forge(path, header=None, arrays=None):
 @pytest.mark.parametrize(
     ("header", "arrays", "message"),
     [
-        ({"version": 2}, None, "has file format 2; this version .* reads 3: fit and save again"),
-        ({"kind": "prior"}, None, "holds a 'prior'; expected a 'calibrator', made by `cordial"),
-        ({"meta": META | {"seed": 1}}, None, "do not match its digest"),
-        ({}, {"count": np.array(np.nan)}, "'count' does not hold finite numbers"),
-        ({}, {"count": np.zeros(2, np.complex64)}, "finite numbers, but complex64"),
+        ({"version": 2}, None, "has file format 2, but this .* reads 3. Fit and save again"),
+        ({"kind": "prior"}, None, "contains a 'prior'; expected a 'calibrator', made by `cordial"),
+        ({"meta": META | {"seed": 1}}, None, "do not match the digest"),
+        ({}, {"count": np.array(np.nan)}, "'count' must be finite numbers"),
+        ({}, {"count": np.zeros(2, np.complex64)}, "finite numbers; found complex64"),
     ],
 )
 def test_a_changed_file(tmp_path, header, arrays, message):

@@ -24,7 +24,7 @@ def test_intervals(judge, stack):
 
 @pytest.mark.parametrize("level", [0, 1, 1.5, -0.1, np.nan])
 def test_levels_that_are_no_probability(stack, level):
-    with pytest.raises(InputError, match="level must lie between 0 and 1"):
+    with pytest.raises(InputError, match="level must be between 0 and 1"):
         stack.predict_interval(TEST, level=level)
 
 

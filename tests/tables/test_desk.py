@@ -193,9 +193,9 @@ def test_what_a_sheet_shows_otherwise(desk, doubt):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = read_labels("desk.xlsx", readings.scale)
-    places = {"hidden": "row 5", "column": "1 hidden columns are read too (AB)"}
-    places |= {"sheet": "'final'; left out: 'draft'", "merged": "D4:D5", "formula": "B4"}
-    texts = [str(warning.message) for warning in caught if "no label" not in str(warning.message)]
+    places = {"hidden": "row 5", "column": "hidden columns were read (1 found: AB)"}
+    places |= {"sheet": "'final'. Ignored: 'draft'", "merged": "D4:D5", "formula": "B4"}
+    texts = [str(warning.message) for warning in caught if "a label" not in str(warning.message)]
     assert [places[doubt] in text for text in texts] == [True] * (doubt in places)
     assert len(found.labels) == LABELLED - (doubt == "formula")
 
@@ -218,7 +218,7 @@ def test_words_and_numbers_for_options(desk):
         read_labels("desk.csv", readings.scale)
     # Numbers for words may count from 0 or from 1.
     write("desk.csv", columns, ",")
-    with pytest.warns(CordialWarning, match=r"from 1, 'poor', to 5, 'excellent'"):
+    with pytest.warns(CordialWarning, match=r"from 1 .'poor'. to 5 .'excellent'"):
         assert read_labels("desk.csv", scale).labels.tolist() == expected
     few = [row for row, k in enumerate(expected) if k < 4]
     write("desk.csv", {name: [cells[row] for row in few] for name, cells in columns.items()}, ",")
@@ -239,7 +239,7 @@ def test_readers_in_another_column(desk, cordial):
     write("both.csv", both | {"judge": ["a"] * TEXTS + ["b"] * TEXTS}, ",")
     one = read_readings("both.csv", reader="judge=a")
     assert len(one) == TEXTS and one.extras == {"reader": ["a"] * TEXTS}
-    with pytest.raises(SettingNeeded, match="2 readers: 'a', 'b'") as raised:
+    with pytest.raises(SettingNeeded, match="2 judges: 'a', 'b'") as raised:
         read_readings("both.csv", reader="judge")
     assert (raised.value.setting, raised.value.value) == ("reader", "judge=a")
     with pytest.raises(SettingNeeded, match="unique") as raised:
@@ -257,7 +257,7 @@ def test_a_column_that_is_missing_among_numbers(desk):
     cells = read("r.csv")
     del cells["logit_3"]
     write("gap.csv", cells, ",")
-    with pytest.raises(SettingNeeded, match="leave out an option") as raised:
+    with pytest.raises(SettingNeeded, match="skip an option") as raised:
         read_readings("gap.csv")
     assert raised.value.setting == "options"
     with pytest.warns(CordialWarning, match="'3'"):
@@ -300,7 +300,7 @@ def test_commands_that_take_several_labels_of_a_text(desk, cordial, undrawn):
     both = {name: column * 2 for name, column in cells.items()}
     write("both.csv", both | {"reader": ["a"] * TEXTS + ["b"] * TEXTS})
     said = cordial("fuse", "both.csv", "desk.csv", "-o", "o.csv", *WHO, "--inference", "mode")
-    assert "40 labels of 20 texts" in said.stderr
+    assert "40 labels for 20 texts" in said.stderr
     median = *WHO, "--annotators", "median", "--round", "half-up", "--inference", "mode"
     said = cordial("calibrate", "r.csv", "desk.csv", "-o", "o.csv", *median).stderr
     assert "calibrated on 20 labels" in said
@@ -338,5 +338,5 @@ def test_labels_of_weight_zero_are_left_out(desk):
     np.testing.assert_array_equal(found.labels, expected.labels)
     np.testing.assert_array_equal(found.weights, expected.weights)
     write("desk.csv", columns | {"weight": ["0"] * LABELLED}, ",")
-    with pytest.raises(InputError, match="'weight' is 0 in all rows"):
+    with pytest.raises(InputError, match="'weight' is 0 in every row"):
         read_labels("desk.csv", readings.scale)

@@ -31,7 +31,7 @@ NAMES = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_si
 NOTES = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8)
 
 
-@pytest.mark.filterwarnings("ignore:the logits of every text lie between 0 and 1")
+@pytest.mark.filterwarnings("ignore:the logits of every text are between 0 and 1")
 @given(
     values=arrays(
         np.float64,
@@ -107,7 +107,7 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(FileError, match="r.parquet is damaged"):
         read_readings(path)
     path.rename(tmp_path / "named.csv")
-    with pytest.raises(FileError, match="named.csv is not text in UTF-8"):
+    with pytest.raises(FileError, match="named.csv is not UTF-8 text"):
         read_readings(tmp_path / "named.csv")
     with pytest.raises(FileError, match="cannot read.*No such file"):
         read_readings(tmp_path / "r.csv")
@@ -116,7 +116,9 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(FileError, match=r"must end in \.csv, .*\.parquet, \.jsonl or \.ndjson"):
         read_readings(tmp_path / "r.doc")
     (tmp_path / "named.xlsx").write_bytes(b"PK\3\4 and nothing else")
-    with pytest.raises(FileError, match="named.xlsx (is damaged or no workbook|needs fastexcel)"):
+    with pytest.raises(
+        FileError, match="named.xlsx (is damaged or not a workbook|needs fastexcel)"
+    ):
         read_readings(tmp_path / "named.xlsx")
 
 

@@ -93,7 +93,7 @@ def test_nothing_is_proposed_that_may_be_wrong(text, lines):
 
 def test_calibrated_probabilities_and_their_labels_are_warned_of(text):
     path = text("c.csv", "item_id,p_1,p_2,mean,mean_low,mean_high,label_low", "a,.5,.5,1,1,2,1")
-    with pytest.warns(CordialWarning, match="c.csv holds calibrated probabilities"):
+    with pytest.warns(CordialWarning, match="c.csv contains calibrated probabilities"):
         read_labelled(path, text("l.csv", "item_id,label", "a,1"))
 
 
@@ -109,7 +109,7 @@ def test_an_option_without_a_column_is_warned_of_once(text):
 def test_labels_of_users_without_a_reading_are_named_with_them(text):
     readings = text("r.csv", "item_id,user,p_1,p_2", "a,u,.5,.5", "a,v,.4,.6", "b,u,.2,.8")
     labels = text("l.csv", "item_id,user,label", "a,u,1", "b,v,2", "a,v,1")
-    with pytest.warns(CordialWarning, match="for that user .*: 'b' of v "):
+    with pytest.warns(CordialWarning, match="for that user: 'b' of v "):
         read_labelled(readings, labels, per="user")
 
 
@@ -195,13 +195,13 @@ def test_thousands_are_refused(text, sign):
 
 def test_averages_are_named(text):
     averages = text("r.csv", "item_id,rating", "a,1", "b,2.67")
-    with pytest.raises(InputError, match="1 of 2 lie between .* such as 2.67 in line 3"):
+    with pytest.raises(InputError, match="1 of 2 between .* for example 2.67 in line 3"):
         read_readings(averages, options=STARS)
 
 
 def test_one_column_a_judge(text):
     path = text("r.csv", "item_id,gpt,claude,text", "a,1,1,u", "b,3,,v", "c,,NA,w")
-    with pytest.warns(CordialWarning, match="1 of 3 texts have no reading"):
+    with pytest.warns(CordialWarning, match="no reading for 1 of 3 texts"):
         table = read_several([path], readers=["gpt", "claude"], options=("1", "2", "3"))
     assert table.readers == ("gpt", "claude") and table.extras == {"text": [*"uvw"]}
     rated = as_logits(readings_from_ratings([1, 3], ("1", "2", "3")))
@@ -237,15 +237,15 @@ def test_texts_of_one_task_each_need_no_task(text):
 def test_swapped_tables_are_told(text):
     readings = text("r.csv", "item_id,p_0,p_1", "a,.5,.5", "b,.5,.5")
     labels = text("l.csv", "item_id,label", "a,1", "b,0")
-    with pytest.raises(InputError, match="l.csv .* It has labels"):
+    with pytest.raises(InputError, match="l.csv .* The file has labels"):
         read_labelled(labels, readings)
     rated = text("s.csv", "text,score", "a,1", "b,0")
     graded = text("g.csv", "text,grade", "a,1", "b,0")
     chosen: Any = {"id": ["text"], "rating": "score", "label": ["grade"], "options": ("0", "1")}
-    with pytest.raises(InputError, match="s.csv has it") as refused:
+    with pytest.raises(InputError, match="s.csv has this column") as refused:
         read_labelled(graded, rated, **chosen)
     assert not isinstance(refused.value, SettingNeeded)
-    with pytest.raises(InputError, match="'score' cannot be ratings and labels"):
+    with pytest.raises(InputError, match="'score' cannot be both ratings and labels"):
         read_labelled(rated, rated, **chosen | {"label": ["score"]})
     with pytest.raises(SettingNeeded) as raised:
         read_labelled(rated, graded, **chosen | {"label": ()})
@@ -271,7 +271,7 @@ def test_an_enum_of_a_parquet_file_is_the_scale(tmp_path):
 def test_the_judge_or_the_task_of_a_reading_gives_no_label(tmp_path):
     cells = {"item_id": ["a", "a"], "task": ["t"] * 2, "reader": ["j", "k"], "label": ["1", "2"]}
     write_table(tmp_path / "l.csv", cells)
-    with pytest.raises(SettingNeeded, match="which person a label is of: annotator='COLUMN'"):
+    with pytest.raises(SettingNeeded, match="column with the annotators: annotator='COLUMN'"):
         read_labels(tmp_path / "l.csv", Scale.of(["1", "2"]))
 
 

@@ -118,7 +118,7 @@ def test_labels_of_a_model_are_said_to_be_that(readings, labels, name, column):
     table, found = read(readings, labels, **{column: pl.lit(name)})
     assert read_makers(found, read_provenance(table)) == [name] * 4
     with pytest.warns(
-        cp.CordialWarning, match=f"l.csv: 4 of 4 labels are by a model or by code, '{name}'"
+        cp.CordialWarning, match=f"l.csv: 4 of 4 labels come from a model or code .'{name}'"
     ):
         match_labels(table, found)
 
@@ -160,7 +160,7 @@ def test_a_column_says_what_gave_a_label(readings, labels, columns, makers):
 
 def test_some_labels_of_a_model_are_counted(readings, labels):
     table, found = read(readings, labels, annotator=each("Anna", "gpt-4o", "gpt-4o", "Anna"))
-    with pytest.warns(cp.CordialWarning, match="2 of 4 labels are by a model"):
+    with pytest.warns(cp.CordialWarning, match="2 of 4 labels come from a model"):
         match_labels(table, found)
     assert identify(table, found, np.arange(4), {})["labels"] == ["gpt-4o", UNKNOWN]
 
@@ -170,7 +170,9 @@ def test_predictions_are_no_labels_and_no_readings(readings, labels, name):
     """A table that `cordial predict` wrote has intervals."""
     ends = {"mean_low": pl.lit(1.0), "label_low": pl.lit(1)}
     of = {"r.csv": ends if name == "r.csv" else {}, "l.csv": ends if name == "l.csv" else {}}
-    with pytest.warns(cp.CordialWarning, match=f"{name} holds calibrated probabilities") as caught:
+    with pytest.warns(
+        cp.CordialWarning, match=f"{name} contains calibrated probabilities"
+    ) as caught:
         read_labelled(readings(**of["r.csv"]), labels(**of["l.csv"]))
     assert len(caught) == 1
 
@@ -185,13 +187,14 @@ def test_what_a_user_says_of_readings_must_not_be_false(readings, labels):
     # By the judge's name or the model's.
     assert judged(table, "our judge", True) == judged(table, "m-1", True) == ["our judge"]
     with pytest.raises(
-        cp.InputError, match="r.csv: judge must be 'other'.*found 'm-1', 'our judge'"
+        cp.InputError,
+        match="r.csv: 'reader' must name the judge 'other'; found 'm-1', 'our judge'",
     ):
         judged(table, "other")
     # What nobody contradicts is noted; but it does not prove anything.
     assert judged(silent, "other") == ["other"]
     with pytest.raises(
-        cp.InputError, match="s.csv: judge must be 'other', in 'reader'; found nothing"
+        cp.InputError, match="s.csv: 'reader' must name the judge 'other'; found nothing"
     ):
         judged(silent, "other", True)
 

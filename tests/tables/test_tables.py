@@ -45,7 +45,7 @@ def test_empty_cells_are_missing_options(tmp_path, ending):
     cells = {"item_id": ["a", "b"], "logit_1": [1.0, 1.0], "logit_2": [2.0, 2.0]}
     write_table(path, cells | {"logit_3": [None, 3.0]})
     first = {"csv": "line 2", "parquet": "row 0"}.get(ending, "line 1")
-    with pytest.warns(CordialWarning, match=f"1 option .* in 1 of 2 rows.*{first}, .*'logit_3'"):
+    with pytest.warns(CordialWarning, match=f"1 option in 1 of 2 rows.*{first}, column 'logit_3'"):
         table = read_readings(path)
     np.testing.assert_allclose(table.logits[0] - table.logits[0, 0], [0, 1, 0])
 
@@ -108,10 +108,10 @@ def test_one_of_several(tmp_path, ending):
     ("chosen", "message"),
     [
         ({"reader": "r1"}, "2 tasks: 'fluency', 'style'. Choose one.* task='fluency'.$"),
-        ({"task": "fluency"}, "2 readers: 'r1', 'r2'. Choose one.* reader='r1'.$"),
+        ({"task": "fluency"}, "2 judges: 'r1', 'r2'. Choose one.* reader='r1'.$"),
         ({"task": "taste"}, "no task 'taste'; found 'fluency', 'style'"),
-        ({"task": "style", "reader": "r2"}, "no reader 'r2'; found 'r1'"),
-        ({"task": "fluency", "reader": "r3"}, "no reader 'r3'; found 'r1', 'r2'"),
+        ({"task": "style", "reader": "r2"}, "no judge 'r2'; found 'r1'"),
+        ({"task": "fluency", "reader": "r3"}, "no judge 'r3'; found 'r1', 'r2'"),
     ],
 )
 def test_a_choice_is_asked_for(tmp_path, chosen, message):
@@ -221,7 +221,7 @@ def test_one_label_of_several(text):
     assert found.weights.tolist() == [2, 1, 1] and found.annotators is None
     found = read_labels(path, SCALE, annotators="mean", round="split")
     assert found.labels.tolist() == [1, 2, 1, 1] and found.weights.tolist() == [1, 1, 1, 1]
-    with pytest.raises(InputError, match="mean labels .* 1 of 3 .* such as 2.5 in line 2"):
+    with pytest.raises(InputError, match="mean labels .* 1 of 3 .* for example 2.5 in line 2"):
         read_labels(path, SCALE, annotators="mean")
 
 
@@ -238,11 +238,11 @@ def test_options_never_take_the_place_of_a_gap(text):
     for names in ("p_1,p_2,p_4", "p_1,p_2,p_good", "p_3,p_2,p_1"):
         path = text("r.csv", f"item_id,{names}", "x,.2,.3,.5")
         for options in (("0", "1", "2"), ("poor", "fair", "better")):
-            with pytest.raises(InputError, match="has columns of other options"):
+            with pytest.raises(InputError, match="has columns for other options"):
                 read_readings(path, options=options)
     assert read_readings(path).scale.options == ("3", "2", "1")
     words = text("w.csv", "item_id,p_poor,p_fair,p_good", "x,.2,.3,.5")
-    with pytest.raises(InputError, match="has columns of other options"):
+    with pytest.raises(InputError, match="has columns for other options"):
         read_readings(words, options=("bad", "fair", "good"))
     assert read_readings(words, options=("1", "2", "3")).scale.aliases == ("poor", "fair", "good")
 
@@ -265,7 +265,7 @@ def test_options_that_columns_number_otherwise(text):
         if fits:
             assert read_readings(readings, reader="a", options=own).scale.aliases == ("1", "2", "3")
         else:
-            with pytest.raises(InputError, match="has columns of other options"):
+            with pytest.raises(InputError, match="has columns for other options"):
                 read_readings(readings, reader="a", options=own)
 
 
@@ -324,7 +324,7 @@ def test_a_part_of_an_id_may_be_missing_in_one_place(text):
     path = text("r.csv", "q,model,p_1,p_2", "x,,.4,.6", ",x,.5,.5")
     assert read_readings(path, id=["q,model"]).item_ids == ["x|", "|x"]
     path = text("r.csv", "q,model,p_1,p_2", "x,,.4,.6", ",,.5,.5")
-    with pytest.raises(InputError, match="needs an item_id; there is none in line 3"):
+    with pytest.raises(InputError, match="needs an item_id; no value in line 3"):
         read_readings(path, id=["q,model"])
 
 
@@ -333,10 +333,10 @@ def test_the_first_place_without_a_reading_is_named_whatever_the_batch(text, mon
     path = text(
         "r.csv", "item_id,logit_1,logit_2,logit_3", "a,0,1,2", "b,1,0,2", "c,,0,1", "d,0,1,"
     )
-    with pytest.warns(CordialWarning, match="2 options without a reading.*line 4"):
+    with pytest.warns(CordialWarning, match="no reading for 2 options.*line 4"):
         reading_table.open_readings(path).check()
     path = text(
         "s.csv", "item_id,logit_1,logit_2,logit_3", "a,0,1,2", "b,,0,2", "c,2,0,1", "d,0,1,"
     )
-    with pytest.warns(CordialWarning, match="2 options without a reading.*line 3"):
+    with pytest.warns(CordialWarning, match="no reading for 2 options.*line 3"):
         reading_table.open_readings(path).check()

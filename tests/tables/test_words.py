@@ -26,13 +26,13 @@ def test_a_text_may_have_a_row_for_each_judge(text):
     log = text("l.csv", "q,reader,text", "a,x,one", "a,y,one", "b,x,two")
     assert read_words(log, ["b", "a"], "text", ["q"]) == ["two", "one"]
     other = text("o.csv", "item_id,text", "a,one", "a,uno")
-    with pytest.raises(InputError, match=r"'a' has other words in line 3"):
+    with pytest.raises(InputError, match=r"'a' has another text in line 3"):
         read_words(other, ["a"], "text")
 
 
 def test_texts_without_words_are_named(text):
     short = text("s.csv", "item_id,answer", "a,one", "b,")
-    with pytest.raises(InputError, match=r"no words for 2 texts: 'b', 'c'"):
+    with pytest.raises(InputError, match=r"no text for 2 items: 'b', 'c'"):
         read_words(short, ["a", "b", "c"], "answer")
     with pytest.raises(SettingNeeded, match="'text'.*text='answer'"):
         read_words(short, ["a"], "text")

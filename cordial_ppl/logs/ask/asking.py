@@ -58,7 +58,7 @@ def ask_texts(
         except Refused as error:
             body = {"refused": str(error)}
         except ServerError as error:
-            raise ServerError(f"{item!r} got no answer ({error}).") from error
+            raise ServerError(f"no answer for {item!r} ({error}).") from error
         made = {
             "model": body.pop("model", None) or model.name,
             "decoding": body.pop("decoding", ""),
@@ -121,7 +121,7 @@ def _read(row: Mapping[str, Any]) -> list[Answer] | Scores:
     answer = answers[0]
     alone = all(len(one.top) < 2 for one in answer.positions)
     if alone and answer.text and not answer.lost:
-        why = "its answer has no logprobs: sample answers instead, --samples 20"
+        why = "the answer has no logprobs; use --samples 20 instead"
         answer = Answer(why, lost=FAILED)
     return [answer]
 
@@ -142,4 +142,4 @@ def _read_answers(path: Path) -> dict[str, dict[str, Any]]:
     except OSError as error:
         raise FileError(f"cannot use {path}: {error.strerror or error}.") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise FileError(f"{path} is no file of answers: write to another file.") from error
+        raise FileError(f"{path} is not a file of answers. Choose another file.") from error

@@ -167,8 +167,8 @@ def _find_key(url: str, variable: str | None) -> tuple[str, bool]:
     if parts is None:
         # What was given is not quoted, as it may contain a key.
         raise InputError(
-            "a server's address must be like http://localhost:8000/v1, with nothing before the "
-            "host or after the path; keys come from the environment."
+            "a server address must look like http://localhost:8000/v1, with nothing before the "
+            "host or after the path. Keys are read from the environment."
         )
     scheme, host = parts.groups()
     local = host in ("localhost", "127.0.0.1", "[::1]")
@@ -176,12 +176,12 @@ def _find_key(url: str, variable: str | None) -> tuple[str, bool]:
     key = os.environ.get(named, "").strip() if named else ""
     if named and not (key.isascii() and key.isprintable() and len(key.split()) == 1):
         raise InputError(
-            f"the environment variable {named} does not hold a key for {url}. Name another one "
-            "with --key-variable, another server with --server URL, or a model on this machine "
+            f"environment variable {named} has no key for {url}. Name another variable with "
+            "--key-variable, another server with --server URL, or a model on this machine "
             "with --local."
         )
     if key and scheme != "https" and not local:
-        raise InputError(f"the key in {named} is not sent to {url} unencrypted: use https.")
+        raise InputError(f"cannot send the key in {named} to {url} unencrypted. Use https.")
     return key, local
 
 
@@ -200,6 +200,6 @@ def _concede(settings: Mapping[str, Any], refused: Refused) -> dict[str, Any]:
         return rest | {"top_logprobs": 5}
     # Reasoning models have one temperature; some servers give one answer to a request.
     if rest.pop("temperature" if "temperature" in refusal else "n", None) is None:
-        advice = ": sample answers instead, --samples 20" if "logprob" in refusal else ""
+        advice = ". Use --samples 20 instead" if "logprob" in refusal else ""
         raise Refused(f"{refusal}{advice}") from refused
     return rest

@@ -55,8 +55,8 @@ class Prompt:
             raise InputError("a prompt must contain {text}, or another column of the table.")
         if self.permutations > (self.scale.size if "{options}" in self.text else 1):
             raise InputError(
-                "--permutations lists the options, {options} in the prompt, in up to "
-                f"{self.scale.size} orders."
+                f"--permutations must be at most {self.scale.size}, and the prompt must contain "
+                "{options}."
             )
 
     @property
@@ -101,7 +101,7 @@ class Prompt:
         for name in used:
             columns.require(name)
         with naming(path):
-            cells = [map(str, filled(columns, name, "The prompt contains it.")) for name in used]
+            cells = [map(str, filled(columns, name, "Fill in every row.")) for name in used]
         fields = [dict(zip(used, row, strict=True)) for row in zip(*cells, strict=True)]
         left = ["item_id", *used, *filter(is_reading, columns.schema)]
         return dict(zip(items, fields, strict=True)), passed_through(columns, left)
@@ -121,4 +121,4 @@ def read_template(path: str | Path | None = None, question: str | None = None) -
     try:
         return as_path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"cannot read {path} as text in UTF-8: {error}.") from error
+        raise FileError(f"cannot read {path} as UTF-8 text: {error}.") from error
