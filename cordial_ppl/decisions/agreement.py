@@ -118,7 +118,7 @@ def agreement(
     for name, probs in (predictions or {}).items():
         array = as_numbers(probs, name)
         if array.shape != (rows, scale.size):
-            raise InputError(f"{name} must have shape {(rows, scale.size)}; got {array.shape}.")
+            raise InputError(f"{name} must have shape {(rows, scale.size)}, got {array.shape}.")
         if (read := ~np.isnan(array).all(axis=1)).any():
             as_probabilities(array[read])
             measures[name] = compare_judge(array[texts], codes, texts, scale.values)

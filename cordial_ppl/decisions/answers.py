@@ -78,7 +78,7 @@ def as_fit(fit: Any, kind: type[AnyFit] = Fit) -> Any:
     if not isinstance(fit, kind):
         several = " or several judges" * (kind is not Fit)
         raise InputError(
-            f"this needs the fit of a calibrator of one judge{several}, calibrator.fit_; got a "
+            f"expected a fitted calibrator of one judge{several} (or its calibrator.fit_), got "
             f"{type(fit).__name__}."
         )
     return fit
@@ -121,10 +121,10 @@ def forecast(
     texts = enter(fit := as_fit(fit), logits, covariates).read
     if not can_forecast(fit):
         raise InputError(
-            "this calibrator cannot forecast: it has no folds, or no channel with "
-            "draws (with the mode there is one). Fit a Cordial with the default inference."
+            "this calibrator cannot forecast, because it has no folds or no channel with "
+            "posterior draws. Fit a Cordial with the default inference."
         )
-    with doing("forecasting what more labels would give"):
+    with doing("forecasting the gain from more labels"):
         outlook = expected_loss_and_gap(fit, texts.logits, texts.covariates)
         fitted = fit.text_labels, fit.out_of_fold, fit.scale.values
         return forecasting.forecast(*fitted, outlook, counts)
@@ -170,26 +170,26 @@ def monitor(
     fit = as_fit(fit)
     count = len(readings)
     if count < 2:
-        raise InputError(f"a monitor compares readings of two or more times; got {count}.")
+        raise InputError(f"monitor needs readings from at least two points in time, got {count}.")
     covariates = [None] * count if covariates is None else covariates
     for noun, each in (("texts", texts), ("covariates", covariates)):
         if each is not None and len(check_list(noun, each)) != count:
-            raise InputError(f"{noun} must be of each of the {count} readings; got {len(each)}.")
+            raise InputError(f"{noun} must have {count} entries, one per look, got {len(each)}.")
     entered = [enter(fit, *each) for each in zip(readings, covariates, strict=True)]
     sizes = [len(each.labels) for each in entered]
     if texts is None and len({*sizes}) > 1:
         raise InputError(
-            "readings without names must be of the same texts in one order; got "
-            f"{' and '.join(map(str, sizes))} rows. Name the texts of each: texts=[names, ...]."
+            "readings without text names must have the same texts in the same order, got "
+            f"{' and '.join(map(str, sizes))} rows. Name the texts: texts=[names, ...]."
         )
     texts = [range(size) for size in sizes] if texts is None else texts
     names = [check_cells("texts", *each) for each in zip(texts, sizes, strict=True)]
     unread = [each.unread for each in entered]
     if drift.differ(unread[0], unread[-1]):
         warn(
-            f"the judge left {unread[-1].mean():.0%} of the texts without a reading, "
-            f"{unread[0].mean():.0%} before: the answer is about those that were read at both "
-            "times."
+            f"{unread[-1].mean():.0%} of the texts have no reading in the last table "
+            f"({unread[0].mean():.0%} in the first). The answer describes only the texts that the "
+            "judge rated both times."
         )
     first = {name: row for row, name in enumerate(compress(names[0], ~unread[0]))}
     scores = np.full((len(first), count), np.nan)
@@ -198,11 +198,11 @@ def monitor(
         each, read = [*compress(each, ~gone)], read.read
         again = np.array([name in first for name in each], bool)
         if len({*each}) < len(each):
-            raise InputError(f"look {t} has a text twice: give each text one reading.")
+            raise InputError(f"look {t} contains a text twice. Keep one reading per text.")
         if not again.any():
             raise InputError(
-                f"look {t} is at none of the first texts, {list_names(first, 2)}, but at "
-                f"{list_names(each, 2)}: read some of the same texts again, under the same names."
+                f"look {t} ({list_names(each, 2)}) shares no text with the first readings "
+                f"({list_names(first, 2)}). Include some of the same texts under the same names."
             )
         rows = [first[name] for name in each if name in first]
         stated[rows, t] = state(read.logits)[0][again]
@@ -244,12 +244,12 @@ def check_labels(
     fit = as_fit(fit)
     data = enter_labels(fit, logits, labels, covariates, sample_weight, texts).read
     if not len(data.labels):
-        raise InputError("none of the labelled texts has a reading: there is nothing to check.")
+        raise InputError("no labelled text has a reading, so there is nothing to check.")
     fitted = fit.labelled.has(data.texts)
     if fitted.any():
         warn(
-            f"{len(np.unique(data.texts[fitted]))} of {data.count} texts are of the fit: "
-            "the check flatters. Leave those out."
+            f"{len(np.unique(data.texts[fitted]))} of {data.count} texts were used in the fit, "
+            "which makes the check too optimistic. Remove the texts used in the fit."
         )
     return predictive.check_labels(fit, data)
 
@@ -263,7 +263,7 @@ def describe(fit: Any, forecast: forecasting.Forecast | None = None) -> summary.
     """
     fit = as_fit(fit)
     if not isinstance(forecast, forecasting.Forecast | None):
-        raise InputError(f"forecast must be what forecast() returns; got {quote(forecast)}.")
+        raise InputError(f"forecast must be a result of forecast(), got {quote(forecast)}.")
     return summary.describe(fit, verdict(fit), reader_of(fit), forecast)
 
 
@@ -313,11 +313,11 @@ def labelled_texts(
         InputError: logits came without labels or are invalid, or the fit had no labels.
     """
     if (logits is None) != (labels is None):
-        raise InputError("logits and labels go together: give both, or neither.")
+        raise InputError("logits and labels must be passed together. Pass both or neither.")
     if logits is not None:
         return enter_labels(fit, logits, labels, covariates).read
     if not len(fit.labelled.labels):
-        raise InputError("this calibrator was fitted without labels: give logits and labels.")
+        raise InputError("this calibrator was fitted without labels. Pass logits and labels.")
     return fit.labelled
 
 

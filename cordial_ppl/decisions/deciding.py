@@ -122,13 +122,13 @@ def decide(
     if fit.text_labels.alike:
         option = fit.scale.options[fit.labelled.labels[0]]
         raise InputError(
-            f"every label is {option!r}, from which nothing can be learned of which texts are "
-            "unlike: label more."
+            f"every label is {option!r}, so the labels cannot show which texts differ. Label more "
+            "texts."
         )
     if not fit.has_draws:
         raise InputError(
-            "decisions need draws from a posterior: fit a stack with channels, such as Cordial, by "
-            'another inference than "mode".'
+            "decisions need posterior draws. Fit a stack with channels, such as Cordial, with an "
+            'inference other than "mode".'
         )
     losses = _weigh_errors(rule, fit.scale)
     probs, labelled = predict(fit, texts)[0], np.zeros(len(texts.labels), bool)

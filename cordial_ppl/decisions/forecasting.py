@@ -145,8 +145,8 @@ class Forecast:
         labels = min(labels, max(self.texts, self.labels))
         if self.loss is None or labels < self.labels:
             raise InputError(
-                f"a forecast needs {FEWEST} labels and looks at no fewer than there are; there "
-                f"are {self.labels}, and {labels} were asked for."
+                f"a forecast needs at least {FEWEST} labels and a target that is no lower: "
+                f"got {self.labels} labels and target {labels}."
             )
         rest = 1 - self.labels / labels
         gain = GAIN_SHARE * self.gap * rest
@@ -177,7 +177,7 @@ class Forecast:
             InputError: the width is not positive.
         """
         if not width > 0:
-            raise InputError(f"the width of an interval must be positive; got {width}.")
+            raise InputError(f"the interval width must be positive, got {width}.")
         if self.loss is None:
             return None
         return Range(*(float(self._count(width / ratio)) for ratio in self._ratios()))
@@ -188,8 +188,8 @@ class Forecast:
         if needed is None:
             return self.text
         if needed.value <= self.labels:
-            return f"Your {self.labels} labels are about enough for ±{width:g} of the mean"
-        return f"You need about {say_labels(needed)} labels for ±{width:g} of the mean"
+            return f"Your {self.labels} labels are about enough for a mean within ±{width:g}"
+        return f"You need about {say_labels(needed)} labels for a mean within ±{width:g}"
 
     def _width(self, labels: int) -> float:
         rest = max(0.0, 1 - labels / self.texts)
@@ -210,25 +210,25 @@ class Forecast:
     @property
     def sentence(self) -> str:
         """Return the nearest step in one sentence."""
-        labelled = f"labels: {self.labels} known; "
+        labelled = f"{self.labels} labels so far: "
         if self.loss is None:
-            return f"{labelled}a forecast needs at least {FEWEST}"
+            return f"{labelled}a forecast needs at least {FEWEST} labels"
         if not self.counts:
-            return f"{labelled}no text is left to label"
+            return f"{labelled}no unlabelled text is left"
         step = self.at(self.counts[0])
-        return f"{labelled}{step.labels} would lower the expected loss by about {step.gain}"
+        return f"{labelled}{step.labels} would lower the expected loss by about {step.gain} nats"
 
     @property
     def text(self) -> str:
         """Everything as plain text."""
         if self.loss is None:
             return (
-                f"{self.labels} labels are too few for a forecast: label "
-                f"{FEWEST - self.labels} more first, to reach {FEWEST}."
+                f"{self.labels} labels are too few for a forecast, which needs {FEWEST}. Label "
+                f"{FEWEST - self.labels} more first."
             )
         lines = [
-            "What more labels would bring (80 % ranges)",
-            "  labels  expected log loss       gain                    ± of the mean",
+            "Forecast for more labels (80 % ranges)",
+            "  labels  expected log loss       gain                    mean within ±",
         ]
         for step in (self.at(self.labels), *self.steps):
             gain = "" if step.labels == self.labels else str(step.gain)
@@ -304,7 +304,7 @@ def forecast(
     n, whole = len(first), outlook.texts
     if whole < n:
         raise InputError(
-            f"a forecast is of all texts that labels are drawn from; got {whole} texts for {n} "
+            f"a forecast needs all texts, with and without labels, but got {whole} texts for {n} "
             "labels."
         )
     # Rounding of equal weights is no difference.
@@ -346,5 +346,5 @@ def say_labels(needed: Range) -> str:
 def say_decided(needed: Range) -> str:
     """Say how many labels would decide what an interval leaves open."""
     if needed.value == math.inf:
-        return "labelling all of these texts would hardly decide"
+        return "even labels for all of these texts would hardly decide"
     return f"about {say_labels(needed)} labels would decide"

@@ -73,7 +73,7 @@ class Monitored(NamedTuple):
         share = float(np.abs(np.diff(self.options, axis=0)).sum() / 2)
         sizes = {
             f"the mean score shifted by {self.shift.mean:+.2f}": abs(self.shift.mean) / self.length,
-            f"other options are stated for {share:.0%}": share,
+            f"the distribution of ratings shifted by {share:.0%}": share,
         }
         moved = {f"single texts moved by {self.moved:.2f} beyond noise": self.moved / self.length}
         return sizes | (moved if self.noise else {})
@@ -110,33 +110,35 @@ class Monitored(NamedTuple):
         elif self.answer == YES:
             reason = ", but for a shift too small to matter" if self.alarm else ""
         elif self._unsettled and self.texts >= ENOUGH:
-            reason = f": single texts moved by {self.moved:.2f}, by noise or not: read all again"
+            reason = (
+                f": single texts moved by {self.moved:.2f}, maybe by noise. Rate all texts again"
+            )
         else:
-            more = f"about {count(self.more, 'more text')} would tell" if self.more else ""
-            reason = f": {more or f'read {max(ENOUGH, 2 * self.texts)} texts or more'}"
+            more = f"rate about {count(self.more, 'more text')}" if self.more else ""
+            reason = f": {more or f'rate at least {max(ENOUGH, 2 * self.texts)} texts'}"
         if self.first and not self.alarm:
-            reason += f", as it reads now; at look {self.first} there was evidence of a change"
+            reason += f" (today); look {self.first} showed evidence of a change"
         moved = moved or [f"single texts moved by {self.moved:.2f}, noise included"]
         order = [f"rank correlation of the scores {self.order:.2f}"] * (self.order == self.order)
         if self.order <= REVERSED and self.texts >= ENOUGH:
-            order += ["one scale may be reversed: rewrite it (--reverse turns all tables)"]
-        every = f", {self.evidence:.3g} of all looks" * (self.looks > 1)
+            order += ["one scale may be reversed. Reverse that table (--reverse reverses all)"]
+        every = f", {self.evidence:.3g} to 1 over all looks" * (self.looks > 1)
         shift, lower, upper = self.shift
         lines = [
             f"{WORDS[self.answer]}{reason}",
-            f"the mean score of {count(self.texts, 'text')} is {self.scores[1]:.2f}, was "
-            f"{self.scores[0]:.2f}: a shift of {shift:+.2f} ({lower:+.2f} to {upper:+.2f})",
-            f"{other}: {scale.options[most]!r} for {now[most]:.0%}, was for {was[most]:.0%}",
+            f"the mean score of {count(self.texts, 'text')} went from {self.scores[0]:.2f} to "
+            f"{self.scores[1]:.2f}: a shift of {shift:+.2f} ({lower:+.2f} to {upper:+.2f})",
+            f"{other}: {scale.options[most]!r} went from {was[most]:.0%} to {now[most]:.0%}",
             "; ".join([*moved, *order]),
-            f"evidence of a change {self.latest:.3g} to 1 at look {self.looks}{every}; an alarm "
-            f"takes {1 / (1 - self.level):.3g}, and {LEAST:.0%} of the options or of the scale, "
-            f"{LEAST * self.length:.2g}",
+            f"evidence of a change: {self.latest:.3g} to 1 at look {self.looks}{every}. An alarm "
+            f"needs {1 / (1 - self.level):.3g} to 1, and a shift of {LEAST:.0%} of the ratings or "
+            f"{LEAST * self.length:.2g} on the scale",
         ]
         if self.others is not None:
             how = "differ from" if self.others.alarm else "are like"
             lines.append(
-                f"new texts ({self.others.texts[1]}) {how} these, as it reads now (mean expected "
-                f"score, uncalibrated, {self.others.scores[1]:.2f}, of these "
+                f"ratings of {self.others.texts[1]} new texts {how} today's ratings of the earlier "
+                f"texts (mean expected score, uncalibrated: {self.others.scores[1]:.2f} against "
                 f"{self.others.scores[0]:.2f}; p = {self.others.p:.2g})"
             )
         return "\n  ".join(lines)
@@ -239,8 +241,8 @@ def _find_copies(stated: np.ndarray) -> list[int]:
         equal = [f"look {t} equals {f'look {s}' if s else 'the first readings'}" for t, s in copies]
         equal[2:] = [f"and {len(equal) - 2} more"] * (len(equal) > 2)
         warn(
-            f"{', '.join(equal)} exactly: a cache? Other readings differ; copies tell nothing of "
-            "noise, and count once."
+            f"{', '.join(equal)} exactly, possibly from a cache. Copies carry no information about "
+            "noise and count once."
         )
     return alike
 

@@ -104,12 +104,11 @@ def plan(
     labelled_rows = _as_rows(labelled, len(logits))
     free = len(logits) - len(labelled_rows)
     if not free:
-        raise InputError(f"all {len(logits)} texts are labelled: there is nothing to plan.")
+        raise InputError(f"all {len(logits)} texts are labelled, so there is nothing to plan.")
     if not isinstance(n, int | np.integer) or not 1 <= n <= free:
         which = "texts without a label" if len(labelled_rows) else "texts"
         raise InputError(
-            f"n, the texts to label, must be a whole number from 1 to the {free} {which}; found "
-            f"{quote(n)}."
+            f"n must be a whole number from 1 to {free} (the number of {which}), got {quote(n)}."
         )
     scores = expected_scores(logits, scale)
     read = ~np.isnan(scores)
@@ -128,8 +127,8 @@ def plan(
     if (homes[units] != codes).any():
         row = int((homes[units] != codes).argmax())
         raise InputError(
-            f"clusters must each be of one group; that of row {row} is not. Leave out groups: "
-            "whole clusters are chosen."
+            f"the cluster of row {row} has texts of several groups. Remove groups, or split the "
+            "clusters by group."
         )
     means = np.bincount(units, np.where(np.isnan(scores), scale.values[-1], scores)) / sizes
     seen = np.bincount(units, has_label) > 0
@@ -137,7 +136,7 @@ def plan(
     reached = np.flatnonzero(sizes[order].cumsum() >= n)
     if not reached.size:
         raise InputError(
-            f"clusters without a label have {sizes[~seen].sum()} texts; found n = {n}."
+            f"n = {n} exceeds the {sizes[~seen].sum()} texts in clusters without a label."
         )
     order = order[: int(reached[0]) + 1]
     rows = np.concatenate([np.flatnonzero(units == unit) for unit in order])
@@ -237,7 +236,7 @@ def _as_rows(labelled: Any, size: int) -> Int64[np.ndarray, " l"]:
     whole = rows.dtype.kind in "iu" or not rows.size
     if not whole or rows.ndim != 1 or (rows.size and not (0 <= rows.min() and rows.max() < size)):
         raise InputError(
-            f"labelled must be positions of texts, 0..{size - 1}; found {quote(labelled)}."
+            f"labelled must list positions of texts (0..{size - 1}), got {quote(labelled)}."
         )
     return np.unique(rows.astype(np.int64))
 
@@ -250,20 +249,20 @@ def _warn_of_sameness(
     if len(logits) > 1 and share >= ALIKE and spread <= TOLD_APART * np.ptp(scale.values):
         warn(
             f"the judge states {scale.options[stated.argmax()]!r} for {share:.0%} of the texts, "
-            f"and its expected scores hardly differ (standard deviation {spread:.2g}): such "
-            "readings do not tell texts apart, and few labels will not change that. Let the "
-            "judge give probabilities, or change its prompt, before texts are labelled."
+            f"and its expected scores hardly differ (standard deviation {spread:.2g}). A few "
+            "labels cannot fix readings that do not distinguish texts. Ask the judge for "
+            "probabilities, or change the prompt, before you label."
         )
 
 
 def _warn_of_clusters(asked: int, texts: int, clusters: int) -> None:
     if texts > MUCH * asked:
         warn(
-            f"whole clusters are chosen: {texts} texts are to be labelled where {asked} were asked "
-            "for. Name a column of smaller clusters, or none, which chooses texts one by one."
+            f"the plan has {texts} texts instead of {asked}, because it selects whole clusters. "
+            "Name a column of smaller clusters, or no column to select single texts."
         )
     if clusters < FEW:
         warn(
-            f"{clusters} cluster{'' if clusters == 1 else 's'} will have labels, which say little "
-            f"of others: intervals from fewer than {FEW} are rough. Choose more texts."
+            f"only {clusters} cluster{'' if clusters == 1 else 's'} will have labels. Intervals "
+            f"based on fewer than {FEW} clusters are unreliable. Select more texts."
         )

@@ -131,11 +131,11 @@ def decisions(made: Decisions, *, ax: Axes | None = None) -> Axes:
     """
     curve, people = made.curve, made.curve["people"]
     if not len(people):
-        raise InputError("all texts have labels, which decide: there is nothing to draw.")
+        raise InputError("all texts already have labels, so there is nothing to draw.")
     with drawing(ax) as axis:
         band = {"color": OURS, "alpha": 0.2, "lw": 0, "label": "90 % interval"}
         axis.fill_between(people, curve["low"], curve["high"], **band)
-        axis.plot(people, curve["agreement"], color=OURS, marker="", label="the rest agrees")
+        axis.plot(people, curve["agreement"], color=OURS, marker="", label="agreement on the rest")
         share = made.ways["as decided"][0]
         axis.axvline(share, color=INK, lw=1, ls=":", label=f"as decided: {share:.0%}")
         axis.set(xlabel="share of the texts that people see", xlim=(-0.02, 1.02))
@@ -146,9 +146,9 @@ def decisions(made: Decisions, *, ax: Axes | None = None) -> Axes:
         handles = axis.get_legend_handles_labels()
         if made.agree is None:
             costs = axis.twinx()
-            costs.plot(people, curve["cost"], color=RAW, marker="", ls="--", label="cost a text")
+            costs.plot(people, curve["cost"], color=RAW, marker="", ls="--", label="cost per text")
             costs.set_ylim(0, None)
-            costs.set_ylabel("expected cost a text", color=RAW)
+            costs.set_ylabel("expected cost per text", color=RAW)
             more = costs.get_legend_handles_labels()
             handles = [each + other for each, other in zip(handles, more, strict=True)]
         axis.legend(*handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)

@@ -259,7 +259,7 @@ def test_a_file_holds_no_id_that_could_be_looked_up(names, tmp_path):
         found = cp.load(path).fit_.entered
         assert found.has(numbers).all() and not found.has(others).any()
     assert len(stored[0] | stored[1] | {*numbers.tolist()}) == 60
-    with pytest.warns(cp.CordialWarning, match="20 of 20 texts are of the fit"):
+    with pytest.warns(cp.CordialWarning, match="20 of 20 texts were used in the fit"):
         cp.check_labels(cp.load(paths[0]), LOGITS, LABELS, texts=names)
     # Files of earlier versions have no salt; saved again, they have.
     del meta["labelled"]["salt"]

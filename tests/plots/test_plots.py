@@ -176,8 +176,8 @@ def test_heatmaps_and_thresholds_compare_labels_with_predictions():
 def test_decisions_and_groups_are_drawn_and_what_cannot_be(judge):
     made = judge.decide(TEST, passing=["4", "5"], person=0.3)
     axis = plots.decisions(made)
-    assert np.array_equal(lines(axis)["the rest agrees"][:, 1], made.curve["agreement"])
-    assert np.array_equal(lines(axis.figure.axes[1])["cost a text"][:, 1], made.curve["cost"])
+    assert np.array_equal(lines(axis)["agreement on the rest"][:, 1], made.curve["agreement"])
+    assert np.array_equal(lines(axis.figure.axes[1])["cost per text"][:, 1], made.curve["cost"])
     assert f"as decided: {made.ways['as decided'][0]:.0%}" in words(axis.get_legend().get_texts())
     kept = plots.decisions(judge.decide(TEST, within=1, agree=0.9))
     assert len(kept.figure.axes) == 1
