@@ -62,7 +62,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         """
         if "_fitted" not in vars(self):
             raise NotFittedError(
-                f"this {type(self).__name__} is not fitted: call fit(logits, labels) first."
+                f"this {type(self).__name__} is not fitted. Call fit(logits, labels) first."
             )
         return vars(self)["_fitted"]
 
@@ -89,7 +89,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
     def feature_names_in_(self) -> np.ndarray:
         """Names of the columns of the fit."""
         if self.fit_.columns is None:
-            raise AttributeError("the readings of the fit had no names of columns.")
+            raise AttributeError("the readings passed to fit had no column names.")
         return self.fit_.columns
 
     def fit[T: "Estimator[Any]"](
@@ -139,7 +139,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         entered = without_labels(readings, extra)
         data = label_rows(entered, scale, labels, sample_weight, texts)
         if data.unread.all():
-            raise InputError("a fit needs texts that have a reading; none of these has one.")
+            raise InputError("no text has a reading, so there is nothing to fit.")
         self.fit_ = self._fit(data, scale, settings, names)
         return self
 
@@ -315,7 +315,7 @@ def _check_caller(scale: Scale, method: str | None = None) -> None:
     wanted = frame and frame.f_locals.get("method")
     if caller.startswith(SORTING) and not in_order and method in (None, wanted):
         raise InputError(
-            "scikit-learn numbers labels from 0, and takes columns, in the alphabetical order of "
-            f"names: not as the options {list_names(scale.options)}. Give labels as numbers "
-            "0..K-1 and no options, or scoring=cordial_ppl.scores.neg_log_loss."
+            "scikit-learn expects labels numbered from 0 and columns in alphabetical order, unlike "
+            f"the options {list_names(scale.options)}. Pass labels as numbers 0..K-1 without "
+            "options, or use scoring=cordial_ppl.scores.neg_log_loss."
         )

@@ -241,7 +241,5 @@ class Stack(Estimator[Fit]):
         """
         name = type(self).__name__
         if name != self._defaults.name:
-            raise InputError(
-                f"only a named stack, such as Cordial, can be saved; this is a {name}."
-            )
+            raise InputError(f"only a named stack, such as Cordial, can be saved, not a {name}.")
         stack_files.save(self.fit_, path, name)

@@ -269,8 +269,8 @@ def check_modes(target: Target, modes: Sequence[Mode]) -> None:
     if not all(np.isfinite(mode.log_density) for mode in modes):
         check_gradient(target)
         raise InputError(
-            f"the density of channel {target.channel.name!r} is zero wherever the search for its "
-            "mode begins: look at its prior, or use the default inference."
+            f"the density of channel {target.channel.name!r} is zero at every starting point of "
+            "the search for the mode. Check the prior, or use the default inference."
         )
 
 
@@ -353,7 +353,7 @@ def fit_channel(
     *readers, size = readings.shape[1:]
     codes = Scale.default(size).encode(labels)
     if len(codes) != len(readings):
-        raise InputError(f"{len(readings)} rows of logits came with {len(codes)} labels.")
+        raise InputError(f"got {len(readings)} rows of logits but {len(codes)} labels.")
     extra = as_covariates(covariates, len(readings), levels=count_levels(chosen))
     target = build_target(chosen, size, tuple(extra), *readers)
     pair = isinstance(prior, tuple | list | np.ndarray) and len(prior) == 2

@@ -295,8 +295,8 @@ def check_probs(probs: Float[np.ndarray, "m K"]) -> Float[np.ndarray, "m K"]:
     if rows.size:
         # A user's channel may take the logarithm of a covariate, say.
         raise InputError(
-            f"the fit gives no probabilities for {name_rows(rows)}: does a reading or "
-            "covariate there lie far outside those of the labelled texts?"
+            f"the fit gives no probabilities for {name_rows(rows)}. Check whether a reading or "
+            "covariate there lies far outside the range of the labelled texts."
         )
     return probs
 
@@ -307,13 +307,13 @@ def warn_if_doubtful(*posteriors: Posterior) -> None:
         names = ", ".join(f"{each.channel.name!r} ({_reason(each)})" for each in doubtful)
         noun, verb = ("s of channels", "are") if doubtful[1:] else (" of channel", "is")
         method = doubtful[0].diagnostics.method
-        advice = f"compare with inference {'default' if method == 'nuts' else 'nuts'!r}"
+        advice = f"Compare with inference {'default' if method == 'nuts' else 'nuts'!r}"
         if method in PAPER_METHODS:
             advice = (
-                "probabilities may be off by several hundredths. Use inference 'default', unless "
-                "the figures of the paper's method are wanted"
+                "Probabilities may be off by several hundredths. Use inference 'default', unless "
+                "you need the results of the paper's method"
             )
-        warn(f"the posterior{noun} {names} {verb} not reliable; {advice}.")
+        warn(f"the posterior{noun} {names} {verb} not reliable. {advice}.")
 
 
 def _reason(posterior: Posterior) -> str:

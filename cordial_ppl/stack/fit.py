@@ -241,7 +241,7 @@ def warn_if_reversed(fit: Fit, reader: str = "") -> None:
     if rho < 0 and evidence < -max(FALLING / free, BEYOND / free**0.5):
         warn(
             f"labels fall as the ratings of {quote(reader) if reader else 'the judge'} rise (rank "
-            f"correlation {rho:.2f} on {free + 1} texts): one of the two scales may run from best "
-            "to worst. If so, turn the readings round before you calibrate: on the command line "
-            "by --reverse, or without it if it is there."
+            f"correlation {rho:.2f} on {free + 1} texts). One of the two scales may run from best "
+            "to worst. If so, reverse the readings before you calibrate. On the command line, add "
+            "--reverse, or remove --reverse if you already pass it."
         )

@@ -68,7 +68,7 @@ def test_a_zero_probability_has_a_finite_gradient():
     with pytest.raises(ChannelError, match="log_probs or probs"):
         Ordinal()
     probs = jnp.asarray([0.5, 0.5])
-    with pytest.raises(ChannelError, match="either log_probs or probs"):
+    with pytest.raises(ChannelError, match="exactly one of log_probs and probs"):
         Ordinal(jnp.log(probs), probs)
 
 
@@ -129,12 +129,12 @@ def test_a_file_is_named_after_itself_and_keeps_its_identity(tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("x = 1\n", r"defines no function model\(readings, labels=None\)"),
+        ("x = 1\n", r"does not define a function model\(readings, labels=None\)"),
         ("x = 1\ndef model(readings:\n", r"SyntaxError: .* \(line 2\)"),
         ("x = 1\nraise SystemExit(3)\n", r"failed: SystemExit: 3 \(line 2\)"),
         ("\n\nimport nothing_of_that_name\n", r"No module named .* \(line 3\)"),
-        ("EXAMPLES = {'length': (5, 2)}\n", "must name covariates with a range"),
-        ("LEVELS = {'user': 0}\n", "with the number of their levels"),
+        ("EXAMPLES = {'length': (5, 2)}\n", "must name covariates and give the range of each"),
+        ("LEVELS = {'user': 0}\n", "the number of levels of each"),
         ("PARAMETERS = {'skew': 3}\n", "PARAMETERS"),
         ("PARAMETERS = {'skew': ' '}\n", "PARAMETERS"),
         ("PARAMETERS = 'skew'\n", "PARAMETERS"),

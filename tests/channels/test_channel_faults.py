@@ -98,7 +98,7 @@ def leaving(readings, labels=None):
     raise SystemExit("bye")
 
 
-BESIDE = "alone and .* beside other texts, .* must follow from its own row"
+BESIDE = "alone and .* with other texts, .* the text's own row"
 CHANGES = {
     "mean": (lambda x, z: x - x.mean(axis=0, keepdims=True), BESIDE),
     "spread": (lambda x, z: x / jnp.std(x), BESIDE),
@@ -106,7 +106,10 @@ CHANGES = {
     "count": (lambda x, z: x * (1.0 + 1.0 / len(x)), BESIDE),
     "labels": (lambda x, z: x if z is None else x * (z[:, None] + 2.0), BESIDE),
     "numpy": (lambda x, z: x + np.random.default_rng().normal(size=x.shape), BESIDE),
-    "noise": (lambda x, z: x * jax.random.uniform(draw_key(), x.shape), "draws what is no para"),
+    "noise": (
+        lambda x, z: x * jax.random.uniform(draw_key(), x.shape),
+        "draws a random value that is no para",
+    ),
     "param": (lambda x, z: x * numpyro.param("s", 1.0), r"numpyro.param\('s', ...\)"),
     "twice": (lambda x, z: (cp.observe(jax.nn.log_softmax(x), z), x)[1], "two sites"),
     "more": (
@@ -114,7 +117,7 @@ CHANGES = {
         "observed site 'more'",
     ),
     "branch": (lambda x, z: x if sample("a", dist.Normal()) > 0 else -x, "branches on"),
-    "tanh": (lambda x, z: x * np.tanh(sample("a", dist.Normal())), "takes out of JAX"),
+    "tanh": (lambda x, z: x * np.tanh(sample("a", dist.Normal())), "converts one to NumPy"),
 }
 PRIORS = {
     "Delta(1.0)": "fixed by dist.Delta: a prior must be",
@@ -131,11 +134,14 @@ def prior_of(words):
     return lambda: eval(words, {**vars(dist), "jnp": jnp})
 
 
-FAULTS = {"subsampled": (subsampled, "a subsample in its plate"), "within": (within, "'slope'")}
+FAULTS = {"subsampled": (subsampled, "subsamples in its plate"), "within": (within, "'slope'")}
 FAULTS |= {
-    "reversed": (observed(lambda z: 4 - z), r"observes \[4, 3, 2, 1, 0\] of texts with the labels"),
+    "reversed": (
+        observed(lambda z: 4 - z),
+        r"observes \[4, 3, 2, 1, 0\] for texts with the labels",
+    ),
     "merged": (observed(lambda z: jnp.where(z == 1, 0, z)), r"observes \[0, 0, 2, 3, 4\]"),
-    "forgotten": (observed(lambda z: None), "'z' is over 0..K-1 for each text and not observed"),
+    "forgotten": (observed(lambda z: None), "'z' .over 0..K-1 for each text. is not observed"),
     "obs_mask": (observed(obs_mask=lambda x: x.logits[:, 0] < 9), "'z_observed' and 'z_unobse"),
     "negative": (negative, "must be positive and sum to one"),
     "to_event": (beside_the_axis("z"), "leave out .to_event"),
@@ -148,7 +154,7 @@ FAULTS |= {
     "leaving": (leaving, "failed: SystemExit: bye"),
     "counts": (
         lambda r, labels=None: numpyro.sample("label", dist.Poisson(len(r.logits)), obs=labels),
-        "a discrete site 'label' .* is a site of batch shape",
+        "a discrete site 'label' .* label site must have batch shape",
     ),
     "shape": (lambda r, labels=None: cp.observe(jnp.zeros((3, 2)), labels), r"of shape \[n, K\]"),
     "empty": (lambda r, labels=None: cp.observe(r.logits, labels), "samples no parameter"),

@@ -370,7 +370,7 @@ def test_scikit_learn_gets_no_columns_that_it_would_pair_wrongly(options, piped)
 
 def test_numbers_from_one_are_told_that_scikit_learn_counts_from_zero():
     judge, settings = cp.TemperatureScaling((1, 2, 3, 4, 5)), dict[str, Any](error_score="raise")
-    with pytest.raises(cp.InputError, match="scikit-learn numbers labels from 0"):
+    with pytest.raises(cp.InputError, match="scikit-learn expects labels numbered from 0"):
         cross_val_predict(judge, X, Y + 1, method="predict_proba")
     assert set(cross_val_predict(judge, X, Y + 1)) <= {1, 2, 3, 4, 5}
     with pytest.raises(cp.InputError, match="whole numbers 1..5; found 0"):

@@ -149,7 +149,7 @@ def test_heatmaps_and_thresholds_compare_labels_with_predictions():
     assert axis.get_title() == "labels" and axis.images[0].get_clim() == (0, np.nanmax(shown))
     beyond = plots.stated_classes(np.eye(5)[TRUTH], TEST, most=0.2)
     assert beyond.images[0].get_clim() == (0, 0.2)
-    with pytest.raises(cp.InputError, match="same texts and options"):
+    with pytest.raises(cp.InputError, match="must have the same shape"):
         plots.stated_classes(np.eye(5)[TRUTH], TEST[:-1])
     rng = np.random.default_rng(3)
     said = rng.permutation(np.linspace(0.05, 0.95, 60))

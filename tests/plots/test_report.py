@@ -278,7 +278,7 @@ def test_of_ratings_there_is_no_log_loss_and_no_confidence(write):
     names = [f"text {k}" for k in range(60)]
     stack = cp.LogitStack(STARS).fit(hard[:20], [STARS[z] for z in labels[:20]], texts=names[:20])
     rated = gather(stack, TaskTexts(names, hard, np.arange(60), labels, {}))
-    loss, distance = rated.scores["log loss"], rated.scores["distance of median and label"]
+    loss, distance = rated.scores["log loss"], rated.scores["distance from median to label"]
     assert "raw" not in loss.means | loss.gains
     unseen = ratings[rated.unseen] - labels[rated.unseen]
     assert distance.means["raw"] == np.abs(unseen).mean()

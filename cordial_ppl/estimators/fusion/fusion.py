@@ -15,7 +15,7 @@ from cordial_ppl.data.checks import check_flag, check_list, check_names
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
-from cordial_ppl.errors import InputError, warn
+from cordial_ppl.errors import InputError, count, warn
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.fusion import fusion_files
 from cordial_ppl.estimators.fusion.fusion_fit import (
@@ -196,7 +196,7 @@ class Fusion(Estimator[FusionFit]):
             FileError: the file cannot be written.
         """
         if type(self) is not Fusion:
-            raise InputError(f"only a Fusion can be saved; this is a {type(self).__name__}.")
+            raise InputError(f"only a Fusion can be saved, not a {type(self).__name__}.")
         fusion_files.save(self.fit_, path)
 
     @property
@@ -220,7 +220,7 @@ class Fusion(Estimator[FusionFit]):
         self, logits: Any, corpus: Any = None
     ) -> tuple[Float[np.ndarray, "n R K"], dict[str, Any]]:
         if corpus is not None:
-            raise InputError("a fusion keeps no counts of readings: leave out corpus.")
+            raise InputError("a fusion does not use corpus. Remove corpus.")
         names = self.readers
         if names is not None:
             names = tuple(map(str, check_list("readers", names)))
@@ -228,7 +228,7 @@ class Fusion(Estimator[FusionFit]):
         wrong = [name for name in names if name in COUNTS or names.count(name) > 1]
         if wrong:
             raise InputError(
-                f"readers must have different names, other than {' and '.join(COUNTS)}; rename "
+                f"reader names must be unique and differ from {' and '.join(COUNTS)}. Rename "
                 f"{wrong[0]!r}."
             )
         columns = check_frames(logits, Scale.of(self.options, readings.shape[2]).options)
@@ -301,7 +301,7 @@ def _fit_members(
     held_out = np.zeros((len(texts.labels), scale.size, len(names)))
     predicted = np.zeros((len(texts.labels), len(names)), bool)
     fits: dict[str, Fit | Posterior] = {}
-    with doing(f"fitting {readers} readers"):
+    with doing(f"fitting {readers} judges"):
         for group in (names[:readers], names[readers:]):
             if fits:
                 trust = trust_readers(texts, held_out[:, :, :readers], predicted[:, :readers])
@@ -325,16 +325,16 @@ def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> 
     idle = [name for name, read in zip(readers, present.T, strict=True) if not read.any()]
     if idle:
         raise InputError(
-            f"every reader needs a reading of a labelled text; {idle[0]!r} has none. Leave it out, "
-            "or have it read texts that are labelled."
+            f"judge {idle[0]!r} has no reading of a labelled text. Remove that judge, or have it "
+            "rate some labelled texts."
         )
     apart = np.argwhere(np.triu(~(present.T @ present)))
     if len(apart):
         one, other = (readers[index] for index in apart[0])
-        more = f" (nor {len(apart) - 1} more pairs)" if len(apart) > 1 else ""
+        more = f" (and {count(len(apart) - 1, 'more pair')})" if len(apart) > 1 else ""
         warn(
-            f"the readers {one!r} and {other!r}{more} have read no labelled text in common: their "
-            "weights compare them on different texts."
+            f"judges {one!r} and {other!r}{more} share no labelled text. Their weights compare the "
+            "judges on different texts."
         )
 
 

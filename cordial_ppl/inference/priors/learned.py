@@ -58,12 +58,12 @@ class LearnedPrior:
     def __post_init__(self):
         """Refuse an unknown rule, and too few fits."""
         if self.rule.name not in CAUTION:
-            raise InputError(f"rule must be one of {', '.join(CAUTION)}; got {self.rule.name!r}.")
+            raise InputError(f"rule must be one of {', '.join(CAUTION)}, got {self.rule.name!r}.")
         if len(self.fits) < FEWEST:
             names = "; ".join(fit.name for fit in self.fits) or "none"
             raise InputError(
-                f"a prior needs the fits of {FEWEST} tasks or readers at least; there is {names}. "
-                "Leave out fewer, or add tasks."
+                f"a prior needs fits for at least {FEWEST} tasks or judges, got {names}. Exclude "
+                "fewer tasks, or add tasks."
             )
 
     @property
@@ -143,7 +143,7 @@ class LearnedPrior:
         names = [fit.name for fit in fits]
         doubled = [name for name in names if names.count(name) > 1]
         if doubled:
-            raise InputError(f"{doubled[0]!r} is in two of the priors: rename or leave out one.")
+            raise InputError(f"{doubled[0]!r} is in two of the priors. Rename or exclude one.")
         common = {
             name: channel
             for name, channel in self.channels.items()
@@ -179,7 +179,7 @@ class LearnedPrior:
         meta, arrays = storage.read(path, KIND)
         with storage.blaming(path):
             if arrays:
-                raise ValueError("a prior has no arrays")
+                raise ValueError("a prior must not contain arrays")
             return msgspec.convert(meta, cls)
 
 
@@ -201,11 +201,11 @@ def check_tasks(names: Collection[str], tasks: Collection[str]) -> None:
         SettingNeeded: a name is not among the tasks.
     """
     if isinstance(names, str):
-        raise InputError(f"tasks to leave out must be a list; got {names!r}.")
+        raise InputError(f"leave_out must be a list of tasks, got {names!r}.")
     unknown = [name for name in names if name not in tasks]
     if unknown:
-        problem = f"there is no task {unknown[0]!r} to leave out; found {list_names(tasks)}."
-        raise SettingNeeded(problem, "Choose among these, for example", "leave_out", (*tasks,)[:1])
+        problem = f"there is no task {unknown[0]!r} to exclude. The tasks are {list_names(tasks)}."
+        raise SettingNeeded(problem, "Choose from these, for example", "leave_out", (*tasks,)[:1])
 
 
 @lru_cache(maxsize=256)
@@ -242,12 +242,12 @@ def _check_channel(prior: LearnedPrior, target: Target) -> None:
     if channel.name not in prior.channels:
         raise InputError(
             f"the prior was learned for {', '.join(prior.channels)}, not for channel "
-            f"{channel.name!r}: learn one with that channel."
+            f"{channel.name!r}. Learn a prior with that channel."
         )
     if prior.channels[channel.name].digest != channel.digest:
         raise InputError(
-            f"the prior was learned with another {channel.name}.py than "
-            f"{channel.source or channel.name}: their contents differ. Learn it again."
+            f"{channel.source or channel.name} differs from the {channel.name}.py of the prior. "
+            "Learn the prior again."
         )
     sizes = {site.name: int(np.prod(site.shape)) for site in target.sites}
     # At another K, the number of values of a parameter of single options is not known here.
@@ -258,8 +258,8 @@ def _check_channel(prior: LearnedPrior, target: Target) -> None:
         fixed = {name: sizes[name] for name in sizes if name not in free}
         if counts.keys() != sizes.keys() or not fixed.items() <= counts.items():
             raise InputError(
-                f"the prior's fit of {fit.name} has the parameters {_list(counts)} of channel "
-                f"{channel.name!r}, which has {_list(sizes)}: learn it again."
+                f"the prior's fit of {fit.name} has the parameters {_list(counts)}, but channel "
+                f"{channel.name!r} has {_list(sizes)}. Learn the prior again."
             )
 
 
