@@ -46,9 +46,9 @@ def predict_draws(
     to ``predict_proba``.
 
     Args:
-        fit: the fit, ``calibrator.fit_``, or the calibrator.
+        fit: the calibrator or its ``fit_``.
         logits: option logits, as in ``predict_proba``.
-        draws: how many draws of each channel; a calibrator has one.
+        draws: number of draws per channel; a calibrator has one.
         covariates: per-text covariates, as in ``fit``.
         histogram: "redrawn" draws the label histogram, which channels fall back on, from its
             Dirichlet posterior: over a corpus its uncertainty does not average out; "fixed"
@@ -85,18 +85,18 @@ def as_fit(fit: Any, kind: type[AnyFit] = Fit) -> Any:
 
 
 def find_bias(fit: Any, columns: Mapping[str, Any]) -> list[bias.Bias]:
-    """Look for groups of texts that the reader rates too low or too high after calibration.
+    """Find groups of texts that are still rated too low or too high after calibration.
 
     Args:
-        fit: the fit, ``calibrator.fit_``, or the calibrator.
-        columns: what is known of the labelled texts, such as which system wrote each, by name,
-            each of shape ``[n]`` in the order of the fit, one cell a label.
+        fit: the calibrator or its ``fit_``.
+        columns: columns that describe the labelled texts, such as the system that wrote each, by
+            name, each of shape ``[n]`` in the order of the fit, one cell per label.
 
     Returns:
         Columns whose groups differ by more than chance, with the worst group of each; a test
         with an error rate of 5 % over all columns, see
-        `cordial_ppl.decisions.estimates.bias`.  None with fewer than eight labels or with labels
-        that are all alike.
+        `cordial_ppl.decisions.estimates.bias`.  Empty with fewer than eight labels or if all labels
+        are identical.
 
     Raises:
         InputError: a column has another length.
@@ -131,14 +131,14 @@ def forecast(
 
 
 def check_readings(fit: Any, logits: Any) -> drift.Drift | None:
-    """Test whether readings are like those of the fit; see `decisions.drift.compare`.
+    """Test whether new readings resemble those of the fit; see `decisions.drift.compare`.
 
     Args:
-        fit: the fit, ``calibrator.fit_``, or the calibrator.
+        fit: the calibrator or its ``fit_``.
         logits: option logits of new texts, ``[m, K]``.
 
     Returns:
-        How they differ, with a p value; None where there are no readings.
+        The difference, with a p value; None without readings.
 
     Raises:
         InputError: the readings are invalid.
@@ -150,21 +150,24 @@ def check_readings(fit: Any, logits: Any) -> drift.Drift | None:
 def monitor(
     fit: Any, *readings: Any, texts: Any = None, covariates: Any = None, level: float = 0.95
 ) -> monitoring.Monitored:
-    """Test whether readings of the same texts are by one judge; see `decisions.monitoring.monitor`.
+    """Test from repeated readings whether a judge has changed; see `decisions.monitoring.monitor`.
 
     Args:
-        fit: the fit, ``calibrator.fit_``, or the calibrator.
-        readings: option logits at first, ``[n, K]``, and at each look since, in order of time.
-        texts: the names of the texts of each; by default all are of the same texts, in one order.
-            The last may be of further texts, which tell drift of the texts from that of the judge.
-        covariates: the covariates of each, as in ``fit``.
+        fit: the calibrator or its ``fit_``.
+        readings: option logits of the first readings, ``[n, K]``, and of each later look, in order
+            of time.
+        texts: names of the texts of each reading; by default all have the same texts in the same
+            order. The last may include new texts, which separate drift of the texts from drift of
+            the judge.
+        covariates: the covariates of each reading, as in ``fit``.
         level: probability that no look raises an alarm if the judge is the same.
 
     Returns:
-        The shift since the first readings, the evidence of all looks, and the answer.
+        The shift since the first readings, the evidence over all looks, and the answer.
 
     Raises:
-        InputError: readings are invalid, fewer than two, or at a look of none of the first texts.
+        InputError: readings are invalid or fewer than two, or a look shares no text with the first
+            readings.
     """
     check_level(level)
     fit = as_fit(fit)
@@ -222,21 +225,21 @@ def check_labels(
     sample_weight: Any = None,
     texts: Any = None,
 ) -> predictive.LabelCheck:
-    """Test whether new labels are such as the calibrator predicts, by their log loss.
+    """Test whether new labels match the calibrator's predictions, by their log loss.
 
     Label sets are simulated from the joint posterior predictive distribution, so that a fit to
     few labels expects less of itself; see `cordial_ppl.decisions.predictive.check_labels`.
 
     Args:
-        fit: the fit, ``calibrator.fit_``, or the calibrator.
-        logits: option logits of texts that are not of the fit, ``[n, K]``.
+        fit: the calibrator or its ``fit_``.
+        logits: option logits of texts outside the fit, ``[n, K]``.
         labels: their options, as in ``fit``; of several annotators ``[n, annotators]``.
         covariates: their covariates, as in ``fit``.
         sample_weight: what each label counts, as in ``fit``.
         texts: which text each row is of, as in ``fit``; a text is one observation.
 
     Returns:
-        The log loss, what was expected of it, and the p value.
+        The log loss, its expected value, and the p value.
 
     Raises:
         InputError: the readings or the labels are invalid.
@@ -258,8 +261,8 @@ def describe(fit: Any, forecast: forecasting.Forecast | None = None) -> summary.
     """Describe a fit in plain words and figures.
 
     Args:
-        fit: the fit, ``calibrator.fit_``, or the calibrator.
-        forecast: what more labels would give, for a sentence on it.
+        fit: the calibrator or its ``fit_``.
+        forecast: the result of ``forecast``, to add a sentence on more labels.
     """
     fit = as_fit(fit)
     if not isinstance(forecast, forecasting.Forecast | None):
@@ -268,10 +271,10 @@ def describe(fit: Any, forecast: forecasting.Forecast | None = None) -> summary.
 
 
 def verdict(fit: Any) -> Verdict | None:
-    """Judge whether to use a calibrator, and why, from its out-of-fold predictions.
+    """Advise whether to use a calibrator, and why, from its out-of-fold predictions.
 
     Args:
-        fit: the fit, ``calibrator.fit_``, or the calibrator, of one reader or of several.
+        fit: the calibrator or its ``fit_``, of one judge or several.
 
     Returns:
         The verdict; None for a calibrator without folds, and for a fusion whose labelled texts are

@@ -69,7 +69,7 @@ class Drift(NamedTuple):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures as values that JSON can express."""
+        """Return the figures as JSON-compatible values."""
         return list_fields(self) | {"alarm": self.alarm}
 
 

@@ -116,10 +116,10 @@ class Forecast:
 
     Attributes:
         labels: number of labels of the fit.
-        texts: number of texts whose mean is wanted, the labelled ones among them.
-        counts: the numbers of labels that are looked at.
-        loss: log loss to expect now, nats; None with fewer than 20 labels.
-        gap: part of it that is due to not knowing the parameters, nats.
+        texts: number of texts whose mean is wanted, including the labelled texts.
+        counts: the numbers of labels to forecast for.
+        loss: expected log loss now, nats; None with fewer than 20 labels.
+        gap: part of the loss that is due to parameter uncertainty, nats.
         residual: standard deviation of a label about the calibrated mean, in units of the scale.
     """
 
@@ -131,16 +131,17 @@ class Forecast:
     residual: float = 0.0
 
     def at(self, labels: int) -> Step:
-        r"""Forecast for a number of labels, m, from the present one, n, on.
+        r"""Forecast the effect of m labels instead of the present n.
 
         .. math:: L(m) = \hat L - 0.8\, G\, (1 - n / m), \qquad
             h(m) = t_{m-1} \frac{s}{\sqrt m} \sqrt{1 - m / N}
 
         Args:
-            labels: how many there would be; of a mean of N texts no more than N count.
+            labels: total number of labels m; at most N count for a mean of N texts.
 
         Raises:
-            InputError: these are fewer than there are, or too few are known for a forecast.
+            InputError: m is below the present number of labels, or that number is too small for a
+                forecast.
         """
         labels = min(labels, max(self.texts, self.labels))
         if self.loss is None or labels < self.labels:
@@ -165,7 +166,7 @@ class Forecast:
         return tuple(map(self.at, self.counts))
 
     def needed(self, width: float) -> Range | None:
-        """Labels for a 90 % interval of the texts' mean of plus and minus ``width``.
+        """Return how many labels give a 90 % interval of the mean within ±``width``.
 
         Args:
             width: half the width, in units of the scale.
@@ -183,7 +184,7 @@ class Forecast:
         return Range(*(float(self._count(width / ratio)) for ratio in self._ratios()))
 
     def say_needed(self, width: float) -> str:
-        """The labels for a width in words: "You need about 60 (40 to 110) labels for ±0.1"."""
+        """Return the labels needed for a width in words: "You need about 60 (40 to 110) ..."."""
         needed = self.needed(width)
         if needed is None:
             return self.text
@@ -209,7 +210,7 @@ class Forecast:
 
     @property
     def sentence(self) -> str:
-        """Return the nearest step in one sentence."""
+        """Return the next step in one sentence."""
         labelled = f"{self.labels} labels so far: "
         if self.loss is None:
             return f"{labelled}a forecast needs at least {FEWEST} labels"
@@ -220,7 +221,7 @@ class Forecast:
 
     @property
     def text(self) -> str:
-        """Everything as plain text."""
+        """Return everything as plain text."""
         if self.loss is None:
             return (
                 f"{self.labels} labels are too few for a forecast, which needs {FEWEST}. Label "
@@ -241,7 +242,7 @@ class Forecast:
         return self.text
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as values that JSON can express."""
+        """Return everything as JSON-compatible values."""
         return list_fields(self) | {"steps": as_values(self.steps), "sentence": self.sentence}
 
 

@@ -27,10 +27,10 @@ WORDS = {YES: "the same judge", NO: "the judge has changed", OPEN: "cannot tell 
 
 
 class Monitored(NamedTuple):
-    """What readings of the same texts say of their judge, at the last of several looks.
+    """The evidence on whether the judge has changed, at the last of several looks.
 
     Attributes:
-        texts: number of texts that were read at first and now.
+        texts: number of texts rated both at first and now.
         looks: number of looks since the first readings.
         evidence: e-value of all looks together.
         latest: what the last look has added to it.
@@ -38,13 +38,14 @@ class Monitored(NamedTuple):
         level: probability that no look raises an alarm if the judge is the same.
         length: length of the scale.
         scores: mean expected score, calibrated, at first and now.
-        shift: their difference, with an interval that holds at all looks together.
+        shift: the difference of the scores, with an interval valid for all looks together.
         options: share of each stated option, at first and now.
         order: rank correlation of the expected scores; NaN where all are equal.
-        noise: whether there are more than two different readings, which tell noise.
-        moved: root mean square by which single texts moved, on the scale: beyond the noise of
-            reading again where that is told.
-        others: texts that are new, compared with the same judge's readings of those that are not.
+        noise: whether there are more than two different readings, which measure noise.
+        moved: root mean square change of single texts, on the scale; beyond noise if noise is
+            measured.
+        others: the comparison of new texts with the earlier ones, both rated by the judge as of
+            now.
     """
 
     texts: int
@@ -64,12 +65,12 @@ class Monitored(NamedTuple):
 
     @property
     def alarm(self) -> bool:
-        """Whether readings differ by more than noise now, be it by too little to matter."""
+        """Whether readings now differ by more than noise, even if too little to matter."""
         return self.latest >= 1 / (1 - self.level)
 
     @property
     def sizes(self) -> dict[str, float]:
-        """In what readings differ now, in words, by how much of the scale or of the texts."""
+        """Differences of the readings in words, as shares of the scale or of the texts."""
         share = float(np.abs(np.diff(self.options, axis=0)).sum() / 2)
         sizes = {
             f"the mean score shifted by {self.shift.mean:+.2f}": abs(self.shift.mean) / self.length,
@@ -80,7 +81,7 @@ class Monitored(NamedTuple):
 
     @property
     def answer(self) -> str:
-        """Whether it is the same judge now: "yes", "no", or "cannot say" from so few readings."""
+        """Whether the judge is the same now: "yes", "no", or "cannot say" (too few readings)."""
         if self.alarm and max(self.sizes.values()) >= LEAST:
             return NO
         within = max(map(abs, self.shift[1:])) <= LEAST * self.length
@@ -93,7 +94,7 @@ class Monitored(NamedTuple):
 
     @property
     def more(self) -> int | None:
-        """How many more texts would tell if the shift stays, with an interval that has ends yet."""
+        """Number of further texts that would settle the answer if the shift stays the same."""
         width, size = (self.shift.upper - self.shift.lower) / 2, abs(self.shift.mean)
         endless = max(map(abs, self.shift[1:])) >= 0.999 * self.length
         if self.answer != OPEN or self._unsettled or endless:
@@ -144,7 +145,7 @@ class Monitored(NamedTuple):
         return "\n  ".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures as values that JSON can express."""
+        """Return the figures as JSON-compatible values."""
         return list_fields(self) | {"answer": self.answer, "more": self.more}
 
 

@@ -43,7 +43,7 @@ TOLD_APART = 0.05
 
 
 class Plan(NamedTuple):
-    """The texts to label, in the order of labelling; whoever stops early has a plan too.
+    """Texts to label, in order; the first part of the order is also a plan.
 
     Attributes:
         rows: positions of the texts among the readings, [n].
@@ -67,7 +67,7 @@ def plan(
     options: Any = None,
     seed: int = 0,
 ) -> Plan:
-    """Choose texts to label: a systematic sample along the expected score of the reading.
+    """Choose texts to label: a systematic sample along the judge's expected score.
 
     The first m texts of a plan of n are the plan of m. With `groups`, each text is of the group
     that has the fewest labels, so that the groups' numbers differ by one at most until a group runs

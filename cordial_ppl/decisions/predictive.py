@@ -64,7 +64,7 @@ class LabelCheck(NamedTuple):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as values that JSON can express."""
+        """Return the figures as JSON-compatible values."""
         return list_fields(self) | {"alarm": self.alarm}
 
 

@@ -104,7 +104,7 @@ class Summary:
         return join_blocks(blocks, self.warnings, self.closing)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as values that JSON can express."""
+        """Return everything as JSON-compatible values."""
         return list_fields(self) | {"sentences": list(self.sentences)}
 
     @property

@@ -150,7 +150,7 @@ class Verdict:
         return self.text
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as values that JSON can express."""
+        """Return everything as JSON-compatible values."""
         return list_fields(self) | {"text": self.text}
 
 

@@ -163,7 +163,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         return like(logits, self._probs(logits, covariates), self.classes_)
 
     def predict(self, logits: Any, covariates: Mapping[str, Any] | None = None) -> Any:
-        """Predict the best option of each text, in the terms that the labels were given in.
+        """Predict the best option of each text, in the form of the labels.
 
         Returns:
             Option names, or whole numbers 0..K-1 if no options were named, shape ``[m]``; for a
@@ -211,7 +211,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
     def predict_label_interval(
         self, logits: Any, level: float = 0.9, covariates: Any = None
     ) -> tuple[Any, Any]:
-        r"""Predict the interval in which a person's label of each text falls.
+        r"""Predict an interval for a person's label of each text.
 
         .. math:: \operatorname{arg\,min}_{[a, b]}
            \{ b - a : P(a \le z \le b) \ge \mathrm{level} \}

@@ -163,7 +163,7 @@ class LabelFree(LogitCalibrator):
 
 
 class RawReading(LabelFree):
-    """The reading as it is, ``softmax(l)``: what every calibrator is to improve on."""
+    """The raw reading, ``softmax(l)``: the baseline for every calibrator."""
 
     name = "raw"
 
@@ -234,7 +234,7 @@ class ChannelCalibrator(Estimator[Fit]):
     def to_datatree(
         self, logits: Any = None, labels: Any = None, covariates: Any = None
     ) -> "DataTree":
-        """Export the posterior to ArviZ; arguments and errors are of ``Stack.to_datatree``."""
+        """Export the posterior to ArviZ; arguments and errors as in ``Stack.to_datatree``."""
         for tree in answers.export(self.fit_, logits, labels, covariates).values():
             return tree
         raise InputError(f"channel {self.channel!r} has no posterior.")

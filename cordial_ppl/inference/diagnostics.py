@@ -18,7 +18,7 @@ LARGEST_GRADIENT = 1e-4
 
 
 class Diagnostics(NamedTuple):
-    """How a posterior was found and whether it can be believed; NaN where a figure has no meaning.
+    """How a posterior was found and whether it can be trusted; NaN where a figure is undefined.
 
     Attributes:
         method: "default", "laplace", "mode" or "nuts".

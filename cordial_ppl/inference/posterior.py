@@ -141,13 +141,13 @@ class Posterior:
         return estimate_log_evidence(self)
 
     def uninformative_reading(self) -> Readings:
-        """Return readings of one text that say nothing, for priors that do not look at any."""
+        """Return an uninformative reading of one text, for priors that ignore readings."""
         extra = dict.fromkeys(self.data.covariates, np.zeros(1))
         return Readings(np.zeros((1, *self.data.logits.shape[1:])), self.histogram, extra)
 
     @property
     def replaced_prior(self) -> Prior:
-        """Location and scale of the unconstrained parameters, whether replaced or the channel's."""
+        """Location and scale of the prior of the unconstrained parameters, own or replaced."""
         return self.target.prior if self.prior is None else self.prior
 
     def draw_prior(self, draws: int, seed: int) -> Float[np.ndarray, "S P"]:
@@ -255,7 +255,7 @@ class Posterior:
     def draw(
         self, count: int, labels: float, redrawn: bool, rng: np.random.Generator
     ) -> tuple[Float[np.ndarray, "D P"], Float[np.ndarray, "D K"]]:
-        """Draw unconstrained parameters, and the label histogram that goes with each.
+        """Draw unconstrained parameters, each with a label histogram.
 
         Args:
             count: how many equally weighted draws.
@@ -278,7 +278,7 @@ class Posterior:
         draws: Float[np.ndarray, "D P"],
         histograms: Float[np.ndarray, "D K"],
     ) -> Float[np.ndarray, "D m K"]:
-        """Predict under each draw by itself, for logits that are validated and centred."""
+        """Predict under each draw separately, for logits that are validated and centred."""
         readings = self._readings(logits, covariates)
         with jax.enable_x64(True):
             return predict_draws(self.target, draws, histograms, readings)

@@ -23,7 +23,7 @@ ALIKE = "all labels are identical, so they cannot show how the groups differ"
 
 @dataclass(frozen=True)
 class Estimate(Comparison):
-    """Estimates of a corpus, and of groups of its texts; its attributes are `Comparison`'s."""
+    """Estimates for a corpus and groups of its texts; see `Comparison` for the attributes."""
 
     def __str__(self) -> str:
         """Return the estimates as text."""
@@ -74,11 +74,11 @@ class Estimate(Comparison):
         return tuple(result)
 
     def text(self, by: str = "group") -> str:
-        """Return what is known of all texts, and a table of the groups, which `by` names."""
+        """Return the estimates as text, with a table of the groups; `by` names the grouping."""
         return layout.write_estimate(self, by)
 
     def ranked_text(self, by: str = "group") -> str:
-        """Return the groups, which `by` names, ranked, with their differences to the best."""
+        """Return the groups ranked, with differences to the best; `by` names the grouping."""
         return f"No ranking by {by}: {ALIKE}." if self.alike else layout.write_ranking(self, by)
 
     @property
@@ -87,7 +87,7 @@ class Estimate(Comparison):
         return layout.list_rows(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the draws as values that JSON can express."""
+        """Return everything but the draws as JSON-compatible values."""
         return layout.as_dict(self) | {"warnings": list(self.warnings)}
 
 

@@ -146,7 +146,7 @@ def list_rows(made: Comparison) -> list[dict[str, Any]]:
 
 
 def as_dict(made: Comparison) -> dict[str, Any]:
-    """Return everything but the draws as values that JSON can express."""
+    """Return everything but the draws as JSON-compatible values."""
     total, resolved, wrong = made.pairs
     orders = [sorted(pair, key=made.ranking.index) for *pair, _ in made.resolved]
     content = {

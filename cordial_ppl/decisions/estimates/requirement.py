@@ -137,7 +137,7 @@ class Answer(NamedTuple):
         return line + (f"; {say_decided(self.needed)}" if self.needed else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer as values that JSON can express."""
+        """Return the answer as JSON-compatible values."""
         return list_fields(self)
 
 

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 class Fusion(Estimator[FusionFit]):
-    r"""Several readers' calibrated predictions, stacked.
+    r"""A stack of the calibrated predictions of several judges.
 
     .. math:: \hat p(z \mid x) = \sum_r \omega_r\, \hat p_r(z \mid x)
         + \omega_a\, \hat p_a(z \mid x) + \omega_0\, \hat p_0(z \mid x)
@@ -132,17 +132,17 @@ class Fusion(Estimator[FusionFit]):
 
     @property
     def readers_(self) -> tuple[str, ...]:
-        """Names of the readers."""
+        """Names of the judges."""
         return self.fit_.readers
 
     @property
     def stacks_(self) -> dict[str, Stack]:
-        """The fitted stack of each reader by name."""
+        """The fitted stack of each judge by name."""
         return {name: stack_of(fit, Cordial) for name, fit in self.fit_.fits.items()}
 
     @property
     def shares_(self) -> dict[str, float]:
-        """Posterior mean of each reader's weight within the joint channel."""
+        """Posterior mean of each judge's weight in the joint channel."""
         joint = self.fit_.members.get(JOINT.name)
         if not isinstance(joint, Posterior):
             return dict.fromkeys(self.readers_, 1 / len(self.readers_))
@@ -151,12 +151,12 @@ class Fusion(Estimator[FusionFit]):
 
     @property
     def best_reader_(self) -> str:
-        """The reader whose stack has the lowest out-of-fold log loss, if that is known of any."""
+        """The judge whose stack has the lowest out-of-fold log loss, if any is known."""
         losses = {name: fit.expected.cordial for name, fit in self.fit_.fits.items()}
         return min(losses, key=lambda name: np.nan_to_num(losses[name], nan=np.inf))
 
     def summary(self) -> str:
-        """Describe each reader's errors, the weights and the expected log loss in plain words."""
+        """Describe each judge's errors, the weights and the expected log loss in plain words."""
         return summarize(self.fit_)
 
     def to_datatree(self) -> "DataTree":

@@ -198,7 +198,7 @@ class UserShift(Parameters):
         afresh: bool = False,
         sample_weight: Any = None,
     ) -> tuple[Any, Any]:
-        """Predict each text from its user's earlier labels only, as if they came in one by one.
+        """Predict each text from its user's earlier labels only, as if labels arrived one by one.
 
         Labels that ``fit`` and ``partial_fit`` have seen are earlier than all of these; labels of
         one user at the same time do not inform each other.

@@ -119,7 +119,7 @@ class LearnedPrior:
         return rows
 
     def leave_out(self, names: Collection[str]) -> "LearnedPrior":
-        """Return the prior without some tasks, for an honest evaluation on them.
+        """Return the prior without some tasks, for an evaluation on those tasks.
 
         What was trained goes: the training has seen the tasks.
 
@@ -134,7 +134,7 @@ class LearnedPrior:
         return replace(self, fits=fits, rule=self.rule.forget() if names else self.rule)
 
     def join(self, *others: "LearnedPrior") -> "LearnedPrior":
-        """Join the fits of several priors, for the channels that all have, by this one's rule.
+        """Join the fits of several priors for their common channels, with the rule of this prior.
 
         Raises:
             InputError: a task and reader is in two of them, or they share no channel.
@@ -269,7 +269,7 @@ def _list(sizes: Mapping[str, int]) -> str:
 
 @lru_cache(maxsize=1)
 def shipped_prior() -> LearnedPrior:
-    """Return the prior that ``Cordial`` has by default.
+    """Return the default prior of ``Cordial``.
 
     It is what :func:`learn_prior` makes of 44 pairs of task and reader with three, four, five and
     seven options, trained on these and on 36 more (``benchmarks/ship_prior.py``).  Parameters
