@@ -76,7 +76,7 @@ def test_what_is_observed_beside_the_labels_is_refused_as_that():
 
 @pytest.mark.parametrize("method", ["laplace", pytest.param("nuts", marks=pytest.mark.nightly)])
 def test_a_gradient_that_is_not_finite_is_named(method):
-    with pytest.raises(cp.InputError, match="its gradient by spread is not"):
+    with pytest.raises(cp.InputError, match="its gradient for spread is not"):
         fit("censored_ends", method)
     assert fit("censored_ends").diagnostics.trusted
     finding = check_finite(take_trial(channel("censored_ends"), LOGITS, LABELS, SEEN))

@@ -59,7 +59,7 @@ def test_every_channel_is_sound(name):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("no_label", "states no likelihood"),
+        ("no_label", "has no likelihood"),
         ("not_finite", "at the centre of its prior"),
         ("slash", "must not contain a slash"),
         ("every_text", "depends on the number of texts"),

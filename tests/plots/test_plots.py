@@ -169,7 +169,7 @@ def test_heatmaps_and_thresholds_compare_labels_with_predictions():
     assert len(certain) == 4
     for points in certain:
         np.testing.assert_allclose(points[:, 0], points[:, 1])
-    with pytest.raises(cp.InputError, match="came with 3 labels"):
+    with pytest.raises(cp.InputError, match="rows of probabilities but 3 labels"):
         plots.thresholds(np.eye(5)[truth], truth[:3])
 
 
@@ -203,5 +203,5 @@ def test_a_forecast_has_bands_of_the_loss_and_of_what_labels_do(judge):
         points = band.get_paths()[0].vertices
         heights = points[points[:, 0] == ahead.counts[-1], 1]
         np.testing.assert_allclose([heights.min(), heights.max()], expected)
-    with pytest.raises(cp.InputError, match="no forecast"):
+    with pytest.raises(cp.InputError, match="a forecast needs at least 20 labels"):
         plots.forecast(replace(ahead, loss=None))

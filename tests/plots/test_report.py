@@ -150,9 +150,7 @@ def test_unread_texts_are_counted_and_their_labels_tell_biases(write):
     found = gather(fitted, of)
     assert list(found.biases) == answers.find_bias(fitted.fit_, {"system": SYSTEM}) != []
     assert found.to_dict()["unread"] == {"texts": 4, "labels": 4} and len(found.probs) == 16
-    assert "did not read 4 of 20 texts, 4 of them labelled" in " ".join(
-        Elements(write(found)).words
-    )
+    assert "4 of 20 texts have no reading (4 labelled)" in " ".join(Elements(write(found)).words)
 
 
 @pytest.mark.parametrize("gain", [Interval(0.2, 0.1, 0.3), Interval(-0.2, -0.3, -0.1)])

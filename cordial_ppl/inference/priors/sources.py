@@ -160,7 +160,7 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
     if prior is not None and (not isinstance(prior, Mapping) or isinstance(prior, Prior)):
         raise InputError(
             "prior must map names of channels or parameters to priors, or be a learned prior, the "
-            f"path of a prior file, or {OWN!r}, got a {type(prior).__name__}."
+            f"path of a prior file, or {OWN!r}, got {type(prior).__name__}."
         )
     by_channel: dict[str, Prior | NamedPrior] = {}
     shared: dict[str, Any] = {}
