@@ -78,7 +78,7 @@ def as_fit(fit: Any, kind: type[AnyFit] = Fit) -> Any:
     if not isinstance(fit, kind):
         several = " or several judges" * (kind is not Fit)
         raise InputError(
-            f"expected a fitted calibrator of one judge{several} (or its calibrator.fit_), got "
+            f"expected a fitted calibrator of one judge{several} (or its fit_ attribute), got "
             f"{type(fit).__name__}."
         )
     return fit

@@ -211,13 +211,13 @@ class Forecast:
     @property
     def sentence(self) -> str:
         """Return the next step in one sentence."""
-        labelled = f"{self.labels} labels so far: "
         if self.loss is None:
-            return f"{labelled}a forecast needs at least {FEWEST} labels"
+            return f"{self.labels} labels so far: a forecast needs at least {FEWEST} labels"
         if not self.counts:
-            return f"{labelled}no unlabelled text is left"
+            return f"{self.labels} labels so far: no unlabelled text is left"
         step = self.at(self.counts[0])
-        return f"{labelled}{step.labels} would lower the expected loss by about {step.gain} nats"
+        words = f"{step.labels} labels instead of {self.labels}"
+        return f"{words} would lower the expected log loss by about {step.gain} nats"
 
     @property
     def text(self) -> str:
@@ -347,5 +347,5 @@ def say_labels(needed: Range) -> str:
 def say_decided(needed: Range) -> str:
     """Say how many labels would decide what an interval leaves open."""
     if needed.value == math.inf:
-        return "even labels for all of these texts would hardly decide"
-    return f"about {say_labels(needed)} labels would decide"
+        return "even labels for all of these texts would hardly settle this"
+    return f"about {say_labels(needed)} labels would settle this"

@@ -155,7 +155,7 @@ class Reader(NamedTuple):
         about = f"labels scatter by about ±{number(self.spread.value, 2)}{unit} around"
         if self.kind != "probabilities":
             return f"noise: {about} its ratings after removing bias"
-        words = f"{about} its means, bias removed; it states ±{number(self.stated_spread, 2)}"
+        words = f"{about} its means (bias removed); it states ±{number(self.stated_spread, 2)}"
         if self.stated_spread < self.spread.low:
             return f"over-confident: {words}"
         if self.stated_spread > self.spread.high:

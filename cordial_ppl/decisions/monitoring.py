@@ -112,7 +112,7 @@ class Monitored(NamedTuple):
             reason = ", but for a shift too small to matter" if self.alarm else ""
         elif self._unsettled and self.texts >= ENOUGH:
             reason = (
-                f": single texts moved by {self.moved:.2f}, maybe by noise. Rate all texts again"
+                f": single texts moved by {self.moved:.2f}, possibly by noise. Rate all texts again"
             )
         else:
             more = f"rate about {count(self.more, 'more text')}" if self.more else ""

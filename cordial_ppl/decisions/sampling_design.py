@@ -54,9 +54,9 @@ def read_design(
             wrong = ((shares <= 0) | (shares > 1)).nonzero()[0]
             if wrong.size:
                 raise InputError(
-                    "column 'probability' must be the chance that each text had of a label, "
-                    f"above 0 and at most 1, got {shares[wrong[0]]:g} in "
-                    f"{name_rows(wrong, columns.where)}. If it means something else, rename it."
+                    "column 'probability' must be each text's chance of a label, above 0 and up to "
+                    f"1, got {shares[wrong[0]]:g} in {name_rows(wrong, columns.where)}. Rename the "
+                    "column if it means something else."
                 )
         others, inverse = len(table) - len(labels.first), 1 / shares[labels.first]
         total, half = inverse.sum(), len(table) / 2
@@ -78,7 +78,7 @@ def read_design(
             elif not labels.unfilled and abs(total - len(table)) > max(FAR * spread, half):
                 warn(
                     f"{columns.path}: by column 'probability', the labels represent {total:,.0f} "
-                    f"texts, but there are {len(table):,}. Is it the chance of a label?"
+                    f"texts, not {len(table):,}. Check that each value is the chance of a label."
                 )
             # Texts that were sure to be labelled stand for themselves alone.
             design["strata"] = np.isin(np.arange(len(table)), rows[shares == 1])

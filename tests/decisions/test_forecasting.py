@@ -146,7 +146,7 @@ def test_the_summary_ends_with_forecast_and_verdict_in_any_order_of_texts(calibr
     assert other.gap == pytest.approx(one.gap, rel=1e-4)
     found = calibrator.forecast(TEXTS.logits)
     *_, more, verdict = calibrator.summary(found).split("\n\n")
-    assert more == found.sentence.capitalize() and "20 labels so far: 40 would lower" in more
+    assert more == found.sentence.capitalize() and "40 labels instead of 20 would lower" in more
     judged = answers.verdict(calibrator.fit_)
     assert judged is not None and verdict == str(judged)
     content = json.loads(json.dumps(answers.describe(calibrator.fit_, found).to_dict()))

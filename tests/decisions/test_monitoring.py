@@ -184,8 +184,8 @@ JUDGE = cp.RawReading().fit(TEST, np.arange(len(TEST)) % 5)
 )
 def test_an_estimator_stands_for_its_fit_and_anything_else_is_refused(ask):
     ask(JUDGE)
-    with pytest.raises(cp.NotFittedError, match="call fit"):
+    with pytest.raises(cp.NotFittedError, match="Call fit"):
         ask(cp.TemperatureScaling())
     for wrong in (3, None, {}):
-        with pytest.raises(cp.InputError, match="calibrator.fit_.*, got "):
+        with pytest.raises(cp.InputError, match="its fit_ attribute.*, got "):
             ask(wrong)
