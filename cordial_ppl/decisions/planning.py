@@ -47,7 +47,7 @@ class Plan(NamedTuple):
 
     Attributes:
         rows: positions of the texts among the readings, [n].
-        stratum: the part of the sorted readings that each lies in, from 0 for the lowest, [n].
+        stratum: the part of the sorted readings that each text lies in, from 0 for the lowest, [n].
         probability: chance that the text is among these n, given how many of its group are and
             which texts had labels, in (0, 1], [n]; after m of them, a plan of m has others.
     """
@@ -73,20 +73,20 @@ def plan(
     that has the fewest labels, so that the groups' numbers differ by one at most until a group runs
     out; within a group its texts are spread along the score.
 
-    Texts that have labels are passed over, where the same seed would choose them too: with the
-    first m of a plan labelled, a plan of n - m continues it to the plan of n.
+    Labelled texts are skipped. If the first m texts of a plan are labelled, a plan of n - m with
+    the same seed continues it to the plan of n.
 
-    With `clusters`, whole clusters of texts are chosen in this way, by their mean scores, until n
-    texts are; those of the last make it up to a few more. A cluster with labels is passed over.
+    With `clusters`, whole clusters of texts are chosen in this way, by mean score, until at least n
+    texts are chosen. Clusters with labels are skipped.
 
     Args:
-        logits: readings [N, K] (nats), as `Cordial.fit` takes them; NaN for texts that were not
-            read, which follow all others and are a stratum.
+        logits: readings [N, K] (nats), as for `Cordial.fit`; NaN for texts without a reading, which
+            come last and form a stratum.
         n: number of texts to choose.
         groups: group of each text, [N], to spread the labels over.
-        clusters: cluster of each text, [N], such as its conversation, all texts of which are to be
-            labelled together. With `groups`, a cluster is of one group.
-        labelled: positions of the texts that have labels, [l], which are not chosen.
+        clusters: cluster of each text, [N], such as its conversation; all texts of a cluster are
+            labelled together. With `groups`, each cluster must lie in one group.
+        labelled: positions of the labelled texts, [l], which are not chosen.
         options: names of the K options; scores are their numbers, or their positions.
         seed: seed of NumPy's generator: the start of the sequence, and the order of equals.
 

@@ -60,19 +60,20 @@ class Fusion(Estimator[FusionFit]):
     .. math:: \hat p(z \mid x) = \sum_r \omega_r\, \hat p_r(z \mid x)
         + \omega_a\, \hat p_a(z \mid x) + \omega_0\, \hat p_0(z \mid x)
 
-    Each reader r has a stack, fitted to the labelled texts that it has read.  Stack a sees the
-    readers' average, logits in units of each reader's spread, and 0 is the location channel over
-    all readers, with a weight and a temperature for each.  The weights maximise the likelihood of
-    the labels under out-of-fold predictions, with a Dirichlet prior; with fewer than eight labels
-    they are those of the prior.  For a text that a reader has not read, the other members' weights
-    are scaled to sum to one; one that nobody has read is predicted by the labels of such texts.
+    Each judge r has a stack, fitted to the labelled texts that the judge has rated. Stack a uses
+    the average of the judges' logits, each in units of the judge's spread, and 0 is the location
+    channel over all judges, with a weight and a temperature for each judge. The weights maximise
+    the likelihood of the labels under out-of-fold predictions, with a Dirichlet prior; with fewer
+    than eight labels, the weights are those of the prior. If a judge has not rated a text, the
+    weights of the other members are scaled to sum to one. A text without any rating is predicted
+    from the labels of such texts.
 
     The paper has no average among the members, and other stacks and weights: :meth:`paper`.
 
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
-        readers: names of the R readers; by default those of a mapping, or "reader 0" ....
-        average: whether the stack on the readers' average is a member.
+        readers: names of the R judges; by default those of a mapping, or "reader 0" ....
+        average: whether the stack on the average of the judges is a member.
         inference: "default", "laplace", "mode" or "nuts".
         prior: what replaces the priors of the channels, as in ``Cordial``.  A prior of a parameter
             by name, or one learned of the channel "location", also holds for the parameters of the
@@ -85,11 +86,11 @@ class Fusion(Estimator[FusionFit]):
 
     Attributes:
         fit_: the fit as one record, `cordial_ppl.estimators.fusion.fusion_fit.FusionFit`.
-        readers_: names of the readers.
-        stacks_: the fitted stack of each reader by name.
+        readers_: names of the judges.
+        stacks_: the fitted stack of each judge by name.
         weights_: weight of each member by name.
-        shares_: posterior mean of each reader's weight within the joint channel.
-        best_reader_: the reader whose stack has the lowest out-of-fold log loss.
+        shares_: posterior mean of each judge's weight in the joint channel.
+        best_reader_: the judge whose stack has the lowest out-of-fold log loss.
 
     Source: Section 2.7 of the paper, Several readers.
     """
