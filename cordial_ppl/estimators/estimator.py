@@ -39,11 +39,11 @@ SORTING = RANKING, "sklearn.calibration", "sklearn.ensemble", "sklearn.utils._re
 class Estimator[F: AnyFit](Parameters, ABC):
     """A weighted mixture of fitted members, with scikit-learn's interface.
 
-    Readings in a pandas or polars data frame give predictions in one, with the same index.
+    Readings in a pandas or polars data frame give predictions in a data frame with the same index.
 
     Attributes:
         options: names of the K ordered options, in order; by default 0..K-1.
-        fit_: the fit as one record, which predictions and decisions are made from.
+        fit_: the fit as one record, used by predictions and decisions.
         weights_: weight of each member by name.
         classes_: the K options in order, in the terms of ``predict``.
         n_features_in_: the number of options, K.
@@ -186,11 +186,11 @@ class Estimator[F: AnyFit](Parameters, ABC):
     ) -> tuple[Any, Any]:
         """Predict a credible interval of each text's expected position on the scale.
 
-        The uncertainty is that of a fit to few labels: parameters of the channels vary over their
-        posteriors, members over their weights.  It is not the spread of single labels, few of which
-        it holds: see ``predict_label_interval``.  A channel contributes the draws that it predicts
-        with, a calibrator its one prediction.  An interval that misses ``predict_mean``, which can
-        happen with ``inference="mode"``, is widened to it.
+        The interval covers the uncertainty of a fit to few labels: channel parameters vary over
+        their posteriors, members over their weights. It does not cover the spread of single labels;
+        see ``predict_label_interval``. A channel contributes its draws, a calibrator its one
+        prediction. An interval that misses ``predict_mean``, which can happen with
+        ``inference="mode"``, is widened to include the mean.
 
         Args:
             logits: option logits, as in ``predict_proba``.
@@ -216,8 +216,8 @@ class Estimator[F: AnyFit](Parameters, ABC):
         .. math:: \operatorname{arg\,min}_{[a, b]}
            \{ b - a : P(a \le z \le b) \ge \mathrm{level} \}
 
-        It is the shortest run of options, by ``predict_proba``, into which a label falls with a
-        probability of at least ``level``; of several the most probable.
+        The interval is the shortest run of options that contains a label with probability at least
+        ``level`` (by ``predict_proba``); of several, the most probable.
 
         Args:
             logits: option logits, as in ``predict_proba``.

@@ -72,9 +72,9 @@ def learn_prior(
             ``(task, reader)``.
         channels: which channels to fit, by name, path of a channel file (whose code is run), or
             ``Channel``.
-        leave_out: tasks to leave out, by name.
+        leave_out: tasks to exclude, by name.
         rule: "cautious", as above, or "paper".
-        vector: also learn parameters of single options, from tasks of equally many.
+        vector: also learn parameters of single options, from tasks with the same number of options.
         units: power of classes in the unit of further parameters, such as ``{"drift": 1}``.
         seed: seed of what is drawn from large tasks.
 
@@ -82,8 +82,8 @@ def learn_prior(
         The prior, for ``Cordial(prior=...)``.
 
     Raises:
-        InputError: a task's readings or labels cannot be used, fewer than two are left, names are
-            doubled or unknown, or tasks of different K have a parameter of unknown unit.
+        InputError: a task's readings or labels are invalid, fewer than two tasks are left, a name
+            is repeated or unknown, or tasks of different K have a parameter of unknown unit.
         ChannelError: there is no such channel, or it breaks the contract.
     """
     models = [load_channel(channel) for channel in check_list("channels", channels)]

@@ -40,10 +40,10 @@ class Posterior:
         histogram: smoothed label histogram that the channel falls back on, shape ``[K]``.
         draws: unconstrained parameters, shape ``[S, P]``.
         weights: weights of the draws, which sum to one, shape ``[S]``.
-        diagnostics: how the draws were found and whether they can be believed.
-        data: the labelled texts that it was fitted to.
+        diagnostics: how the draws were found and whether they are reliable.
+        data: the labelled texts of the fit.
         prior: location and scale of the unconstrained parameters; None for the channel's own.
-        transitions: of NUTS, figures of the step that led to each draw, each of shape ``[S]``.
+        transitions: NUTS statistics of the step that led to each draw, each of shape ``[S]``.
     """
 
     channel: Channel

@@ -40,9 +40,9 @@ class LearnedPrior:
     Made by :func:`learn_prior` or :meth:`load`; an argument of ``Cordial(prior=...)``.
 
     Attributes:
-        fits: what it is learned from.
+        fits: the fits that the prior is learned from.
         channels: the channels by name.
-        rule: how the prior follows.
+        rule: how the prior is derived from the fits.
     """
 
     fits: tuple[TaskFit, ...]
@@ -79,11 +79,11 @@ class LearnedPrior:
             spread: of the readings that it is for, nats; see `cordial_ppl.inference.priors.fits`.
 
         Returns:
-            Location and scale; those of the channel's file for parameters that were not learned.
+            Location and scale; for parameters that were not learned, those of the channel file.
 
         Raises:
-            InputError: the fits are of other channels or of another file of that name, or tasks of
-                different K cannot be compared.
+            InputError: the fits are for other channels or another version of the channel file, or
+                tasks of different K cannot be compared.
         """
         derived = _derive(self, target)
         loc = np.array(derived.loc)
@@ -121,10 +121,10 @@ class LearnedPrior:
     def leave_out(self, names: Collection[str]) -> "LearnedPrior":
         """Return the prior without some tasks, for an evaluation on those tasks.
 
-        What was trained goes: the training has seen the tasks.
+        Trained adjustments are dropped, because the training has seen the tasks.
 
         Args:
-            names: tasks, with all their readers.
+            names: names of tasks, which are excluded with all their judges.
 
         Raises:
             InputError: there is no such task, or fewer than two fits are left.
@@ -137,7 +137,7 @@ class LearnedPrior:
         """Join the fits of several priors for their common channels, with the rule of this prior.
 
         Raises:
-            InputError: a task and reader is in two of them, or they share no channel.
+            InputError: a task and judge is in two of the priors, or the priors share no channel.
         """
         fits = tuple(fit for prior in (self, *others) for fit in prior.fits)
         names = [fit.name for fit in fits]
@@ -154,15 +154,15 @@ class LearnedPrior:
         return replace(self, fits=fits, channels=common)
 
     def with_rule(self, **settings) -> "LearnedPrior":
-        """Return the prior that follows from the same fits by another rule; see :class:`Rule`.
+        """Return the prior of the same fits under another rule; see :class:`Rule`.
 
-        A ``name`` of a rule takes back what was trained.
+        Passing the ``name`` of a rule drops trained adjustments.
         """
         rule = self.rule.forget() if "name" in settings else self.rule
         return replace(self, rule=msgspec.structs.replace(rule, **settings))
 
     def save(self, path: str | Path) -> None:
-        """Write it to one small file of plain data; :meth:`load` reads it back.
+        """Save the prior to one small file of plain data, which :meth:`load` reads.
 
         Raises:
             FileError: the file cannot be written.
@@ -171,7 +171,7 @@ class LearnedPrior:
 
     @classmethod
     def load(cls, path: str | Path) -> "LearnedPrior":
-        """Read what :meth:`save` wrote.
+        """Load a prior that :meth:`save` wrote.
 
         Raises:
             FileError: the file cannot be read, is damaged, or holds no learned prior.
