@@ -148,7 +148,7 @@ def test_users_of_a_channel_are_whole_numbers_and_nothing_is_before_the_fit(fitt
     for wrong in ([0, 1, 2, 0], [0, 0.5, 1, 0], [0, -1, 1, 0]):
         with pytest.raises(cp.InputError, match=r"'user' must be whole numbers 0..1.*in row \d"):
             cp.fit_channel(channel, logits, labels, covariates={"user": wrong})
-    with pytest.raises(cp.InputError, match="uses the covariate 'user'"):
+    with pytest.raises(cp.InputError, match="needs the covariate 'user'"):
         cp.fit_channel(channel, logits, labels)
     for users, sigma in ((0, None), ("a", None), (None, None), (2, 0.0), (2, "a")):
         with pytest.raises(cp.InputError, match="(users|sigma) must be a"):
