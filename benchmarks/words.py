@@ -117,7 +117,7 @@ def compare(judge: Judge, stack: cp.Cordial) -> Iterator[Line]:
             kind = "" if option else " on average"
             sentences.append((side[0] + kind, (truth > 0) == (side[1] == "low")))
         elif side := re.search("labels are .* (higher|lower)", fault.words):
-            kind = side[1] + ("" if option else ", perhaps by luck")
+            kind = side[1] + ("" if option else ", possibly by chance")
             sentences.append((kind, (truth > 0) == (side[1] == "higher")))
         elif sure := re.match("(over|under)-confident", fault.words):
             right = (spread > summary.reader.stated_spread) == (sure[1] == "over")

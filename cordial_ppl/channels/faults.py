@@ -15,7 +15,7 @@ RESERVED = frozenset({"chain", "draw", "label", "option", "prediction", "reader"
 """Names of ArviZ's dimensions, and of what is predicted."""
 
 PRIOR = (
-    "a prior must be a distribution that NumPyro draws from and that has a density, such as "
+    "a prior must be a distribution with a density that NumPyro can sample, such as "
     "dist.Normal, dist.HalfNormal or dist.Uniform"
 )
 
@@ -59,17 +59,17 @@ def _find_fault_of_others(name: Any, msg: dict[str, Any]) -> str:
     """Say why what is no distribution has no place in a channel; empty where it has one."""
     if msg["type"] == "prng_key":
         return (
-            "draws what is no parameter, by numpyro.prng_key() or at a site that "
-            "numpyro.handlers.block hides: make it a parameter, or average over it."
+            "draws a random value that is no parameter, by numpyro.prng_key() or at a site hidden "
+            "by numpyro.handlers.block. Make the value a parameter, or average over it."
         )
     if msg["type"] == "param":
-        return f"has numpyro.param({name!r}, ...): write numpyro.sample, with a prior."
+        return f"has numpyro.param({name!r}, ...). Use numpyro.sample with a prior instead."
     if msg["type"] == "deterministic" and name == LABEL_SITE:
-        return f"records {name!r}, which is the name of the label's site: choose another."
+        return f"records {name!r}, a name reserved for the label site. Choose another name."
     if msg["type"] == "plate" and msg["args"][1] not in (None, msg["args"][0]):
         return (
-            f"draws a subsample in its plate {name!r}, but every label counts in a posterior: "
-            "leave subsample_size out."
+            f"subsamples in its plate {name!r}, but a posterior must use every label. "
+            "Remove subsample_size."
         )
     return ""
 
@@ -78,43 +78,43 @@ def _find_fault_of_prior(name: Any, msg: dict[str, Any]) -> str:
     """Say why a site cannot be a parameter; empty where it can."""
     fn = msg["fn"]
     if not isinstance(name, str):
-        return f"has a site called {name!r}: names are text."
+        return f"has a site called {name!r}, but names must be text."
     if isinstance(fn, dist.Unit):
         return (
-            f"adds to its density by numpyro.factor({name!r}, ...): a prior belongs into "
-            "numpyro.sample, and the likelihood into observe."
+            f"adds to its density by numpyro.factor({name!r}, ...). Use numpyro.sample for a prior "
+            "and observe for the likelihood."
         )
     if name == LABEL_SITE and not fn.support.is_discrete:
         return (
-            "gives its labels a density, but they are options 0..K-1: cut it into probabilities "
-            "of the options, as dist.OrderedLogistic does."
+            "gives its labels a density, but labels are options 0..K-1. Cut the density into "
+            "probabilities of the options, as dist.OrderedLogistic does."
         )
     if msg["is_observed"] and name != LABEL_SITE:
         return (
-            f"has a second observed site {name!r}: a channel is of the labels alone, given "
-            "readings and covariates. Leave the site out; what it observes may be a covariate."
+            f"has a second observed site {name!r}, but a channel may observe only the labels. "
+            "Remove the site, or pass the observed values as a covariate."
         )
     if fn.support.is_discrete:
         return (
             f"has a discrete site {name!r} of batch shape {fn.batch_shape} and event shape "
-            f"{fn.event_shape}. The label is a site of batch shape (n,) over 0..K-1: leave out "
-            ".to_event, and axes beside that of the texts. Sum any other discrete site out: "
-            "observe the label under the mixture of its probabilities."
+            f"{fn.event_shape}. The label site must have batch shape (n,) over 0..K-1, without "
+            ".to_event and without further axes. Sum out any other discrete site, and observe the "
+            "label under the resulting mixture."
         )
     if name in RESERVED or "/" in name:
         return (
-            f"has a site called {name!r}: a name must not contain a slash, nor be one of "
-            f"{', '.join(sorted(RESERVED))}, which are dimensions of its draws."
+            f"has a site called {name!r}. A name must not contain a slash or be one of "
+            f"{', '.join(sorted(RESERVED))}, which name dimensions of the draws."
         )
     if isinstance(fn, dist.MaskedDistribution):
-        return f"masks the prior of {name!r}: put numpyro.handlers.mask around observe alone."
+        return f"masks the prior of {name!r}. Put numpyro.handlers.mask around observe only."
     while not isinstance(fn, dist.Delta | dist.ImproperUniform) and hasattr(fn, "base_dist"):
         fn = fn.base_dist
     widths = [getattr(fn, key, 1.0) for key in ("scale", *_ENDS * isinstance(fn, dist.Uniform))]
     infinite = any(not_jax_tracer(each) and not np.isfinite(each).all() for each in widths)
     if infinite or isinstance(fn, dist.ImproperUniform):
-        return f"has an improper prior of {name!r}: {PRIOR}."
+        return f"has an improper prior for {name!r}: {PRIOR}."
     if isinstance(fn, dist.Delta):
-        fixed = f"what is fixed is numpyro.deterministic({name!r}, ...)"
-        return f"holds {name!r} fixed by dist.Delta: {PRIOR}; {fixed}."
+        fixed = f"For a constant, use numpyro.deterministic({name!r}, ...)"
+        return f"fixes {name!r} by dist.Delta: {PRIOR}. {fixed}."
     return ""

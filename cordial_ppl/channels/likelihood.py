@@ -71,13 +71,13 @@ def _check_label(msg: dict[str, Any], first: str, labelled: bool) -> None:
     name = msg["name"]
     if first:
         raise ChannelError(
-            f"a channel states one label; this one has two sites over 0..K-1 for each text, "
-            f"{first!r} and {name!r}. Several labels of a text are several rows; leave obs_mask "
-            "out (labels of -1 count nothing), and sum a latent option out."
+            f"a channel must have one label site per text, but this channel has two, {first!r} and "
+            f"{name!r}. Use one row per label of a text, remove obs_mask (labels of -1 are "
+            "ignored), and sum out a latent option."
         )
     if labelled and not msg["is_observed"]:
         raise ChannelError(
-            f"the site {name!r} is over 0..K-1 for each text and not observed: write obs=labels."
+            f"the label site {name!r} (over 0..K-1 for each text) is not observed. Add obs=labels."
         )
 
 
@@ -130,8 +130,8 @@ def as_ordinal(fn: Any, size: int) -> Any:
         return None
     if not_jax_tracer(top) and np.any(np.asarray(top) != size - 1):
         raise ChannelError(
-            f"a likelihood of {size} options counts to {size - 1}; this "
-            f"{type(base).__name__} counts to {np.max(np.asarray(top))}."
+            f"a likelihood of {size} options must count up to {size - 1}, but this "
+            f"{type(base).__name__} counts up to {np.max(np.asarray(top))}."
         )
     if isinstance(fn, dist.BetaBinomial):
         return _normalised(_log_counts(fn.concentration1, fn.concentration0, size))

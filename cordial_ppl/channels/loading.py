@@ -24,15 +24,15 @@ from cordial_ppl.errors import ChannelError, say_error
 SETTINGS = {
     "PARAMETERS": (
         dict[str, Annotated[str, msgspec.Meta(pattern=r"\S")]],
-        "parameters with what they mean, as in {'skew': 'log ratio of ...'}",
+        "parameters and describe each, as in {'skew': 'log ratio of ...'}",
     ),
     "EXAMPLES": (
         dict[str, tuple[float, float]],
-        "covariates with a range, as in {'length': (20, 500)}",
+        "covariates and give the range of each, as in {'length': (20, 500)}",
     ),
     "LEVELS": (
         dict[str, Annotated[int, msgspec.Meta(gt=0)]],
-        "covariates with the number of their levels, as in {'user': 12}",
+        "covariates and give the number of levels of each, as in {'user': 12}",
     ),
 }
 """What a file may say of its parameters and covariates, and how a message puts it."""
@@ -60,7 +60,7 @@ def load_channel(channel: str | Path | Channel) -> Channel:
     if not str(channel).endswith(".py"):
         names = ", ".join(named)
         raise ChannelError(
-            f"no channel is called {str(channel)!r}; choose one of {names}, or give the path of a "
+            f"there is no channel {str(channel)!r}. Choose one of {names}, or pass the path of a "
             "file that ends in .py."
         )
     try:
@@ -81,7 +81,7 @@ def unpickle_channel(source: str, digest: str) -> Channel:
     """
     channel = load_channel(source)
     if channel.digest != digest:
-        raise ChannelError(f"{source} was changed since its channel was pickled.")
+        raise ChannelError(f"{source} has changed since its channel was pickled.")
     return channel
 
 
@@ -105,10 +105,10 @@ def _load_file(path: Path, _: int) -> Channel:
         exec(compile(source, str(path), "exec"), module.__dict__)
     except (Exception, SystemExit) as error:
         problem = say_error(error, path)
-        raise ChannelError(f"running the channel file {path} failed: {problem}") from error
+        raise ChannelError(f"the channel file {path} raised an error: {problem}") from error
     model = getattr(module, "model", None)
     if not callable(model):
-        raise ChannelError(f"{path} defines no function model(readings, labels=None).")
+        raise ChannelError(f"{path} does not define a function model(readings, labels=None).")
     return Channel(
         name=path.stem,
         model=model,
@@ -132,4 +132,4 @@ def _read_settings(module: ModuleType, name: str) -> dict[str, Any]:
         texts = msgspec.convert(value, kind)
         if name != "EXAMPLES" or all(low < high for low, high in texts.values()):
             return texts
-    raise ChannelError(f"{name} in {module.__file__} must name {expected}; found {value!r}.")
+    raise ChannelError(f"{name} in {module.__file__} must name {expected}, got {value!r}.")

@@ -47,7 +47,7 @@ class Ordinal(dist.Distribution):
     ):
         """Keep what is given; the other form is computed when it is asked for."""
         if (log_probs is None) == (probs is None):
-            raise ChannelError("an ordinal distribution needs either log_probs or probs.")
+            raise ChannelError("an ordinal distribution needs exactly one of log_probs and probs.")
         self._log_probs = log_probs
         values: Any = log_probs if probs is None else probs
         if not isinstance(values, Sequence):
@@ -95,8 +95,8 @@ class Ordinal(dist.Distribution):
             wrong = np.flatnonzero((labels < -1) | (labels >= self.size))
             if wrong.size:
                 raise InputError(
-                    f"labels must be options 0..{self.size - 1}, or -1 for a text that has none; "
-                    f"found {labels.flat[wrong[0]]} in row {wrong[0]}."
+                    f"labels must be options 0..{self.size - 1}, or -1 for a text without a label, "
+                    f"got {labels.flat[wrong[0]]} in row {wrong[0]}."
                 )
         inside = (value >= 0) & (value < self.size)
         # The one row that counts is selected before the logarithm is taken.

@@ -121,7 +121,7 @@ SHIFTS = {"divided": SHIFT, "nearest": SHIFT._replace(matrices=nearest_matrices)
 
 
 def user_channel(users: int, *, sigma: float | None = None) -> Channel:
-    r"""Channel of labels by several users, on top of a population's predictions.
+    r"""Return a channel for labels from several users, on top of a population's predictions.
 
     .. math:: \sigma \sim \mathrm{HalfNormal}(\mathrm{unit}), \qquad \Delta_u \sim N(0, \sigma^2),
         \qquad z_i \sim M(\Delta_{u(i)})\, p_i, \qquad p_i = \mathrm{softmax}(\ell_i)

@@ -38,7 +38,7 @@ BOUNDS = {"kappa": "linear", "spearman": "alpha", "exact": "exact", "within_one"
 
 
 class Agreement(NamedTuple):
-    """How people agree with one another and with judges.
+    """Agreement among people and with judges.
 
     Attributes:
         texts: number of labelled texts.
@@ -60,7 +60,7 @@ class Agreement(NamedTuple):
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
-        """Return a table: whose agreement it is, and a row for each measure."""
+        """Return a table with a row for each measure and a column for each comparison."""
         cells = [[write(each.get(name)) for name in MEASURES] for each in self.values.values()]
         return [("", *self.values), *zip(MEASURES.values(), *cells, strict=True)]
 
@@ -72,7 +72,7 @@ class Agreement(NamedTuple):
         return "\n".join([texts, "", title, *align(*self.rows), *gains])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as values that JSON can express."""
+        """Return everything as JSON-compatible values."""
         return list_fields(self)
 
 
@@ -91,12 +91,12 @@ def agreement(
     predictions: Mapping[str, Any] | None = None,
     level: float = 0.9,
 ) -> Agreement:
-    """Measure how people agree with one another and with judges; intervals resample clusters.
+    """Measure agreement among people and with judges; intervals resample clusters.
 
     Args:
         labels: labels [n, annotators], with None where one is missing.
-        options: the K options in the scale's order, or how many there are, 0..K-1.
-        clusters: what texts that are alike have in common, such as a conversation, [n].
+        options: the K options in the order of the scale, or their number K for 0..K-1.
+        clusters: cluster of each text, such as its conversation, [n].
         predictions: probabilities [n, K] by name, such as "judge"; rows of NaN where there is none.
         level: probability inside the intervals.
 
@@ -104,7 +104,7 @@ def agreement(
         Intervals of each measure, of people, of each prediction, and of what a judge can reach.
 
     Raises:
-        InputError: an argument is not as it must be.
+        InputError: an argument is invalid.
 
     Source:
         Krippendorff (2004), "Content analysis", chapter 11; formulas are with `decisions.votes`.
@@ -118,7 +118,7 @@ def agreement(
     for name, probs in (predictions or {}).items():
         array = as_numbers(probs, name)
         if array.shape != (rows, scale.size):
-            raise InputError(f"{name} must have shape {(rows, scale.size)}; got {array.shape}.")
+            raise InputError(f"{name} must have shape {(rows, scale.size)}, got {array.shape}.")
         if (read := ~np.isnan(array).all(axis=1)).any():
             as_probabilities(array[read])
             measures[name] = compare_judge(array[texts], codes, texts, scale.values)

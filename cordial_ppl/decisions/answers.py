@@ -46,9 +46,9 @@ def predict_draws(
     to ``predict_proba``.
 
     Args:
-        fit: the fit, ``calibrator.fit_``, or the calibrator.
+        fit: the calibrator or its ``fit_``.
         logits: option logits, as in ``predict_proba``.
-        draws: how many draws of each channel; a calibrator has one.
+        draws: number of draws per channel; a calibrator has one.
         covariates: per-text covariates, as in ``fit``.
         histogram: "redrawn" draws the label histogram, which channels fall back on, from its
             Dirichlet posterior: over a corpus its uncertainty does not average out; "fixed"
@@ -78,25 +78,25 @@ def as_fit(fit: Any, kind: type[AnyFit] = Fit) -> Any:
     if not isinstance(fit, kind):
         several = " or several judges" * (kind is not Fit)
         raise InputError(
-            f"this needs the fit of a calibrator of one judge{several}, calibrator.fit_; got a "
+            f"expected a fitted calibrator of one judge{several} (or its fit_ attribute), got "
             f"{type(fit).__name__}."
         )
     return fit
 
 
 def find_bias(fit: Any, columns: Mapping[str, Any]) -> list[bias.Bias]:
-    """Look for groups of texts that the reader rates too low or too high after calibration.
+    """Find groups of texts that are still rated too low or too high after calibration.
 
     Args:
-        fit: the fit, ``calibrator.fit_``, or the calibrator.
-        columns: what is known of the labelled texts, such as which system wrote each, by name,
-            each of shape ``[n]`` in the order of the fit, one cell a label.
+        fit: the calibrator or its ``fit_``.
+        columns: columns that describe the labelled texts, such as the system that wrote each, by
+            name, each of shape ``[n]`` in the order of the fit, one cell per label.
 
     Returns:
         Columns whose groups differ by more than chance, with the worst group of each; a test
         with an error rate of 5 % over all columns, see
-        `cordial_ppl.decisions.estimates.bias`.  None with fewer than eight labels or with labels
-        that are all alike.
+        `cordial_ppl.decisions.estimates.bias`.  Empty with fewer than eight labels or if all labels
+        are identical.
 
     Raises:
         InputError: a column has another length.
@@ -121,24 +121,24 @@ def forecast(
     texts = enter(fit := as_fit(fit), logits, covariates).read
     if not can_forecast(fit):
         raise InputError(
-            "this calibrator cannot forecast: it has no folds, or no channel with "
-            "draws (with the mode there is one). Fit a Cordial with the default inference."
+            "this calibrator cannot forecast, because it has no folds or no channel with "
+            "posterior draws. Fit a Cordial with the default inference."
         )
-    with doing("forecasting what more labels would give"):
+    with doing("forecasting the gain from more labels"):
         outlook = expected_loss_and_gap(fit, texts.logits, texts.covariates)
         fitted = fit.text_labels, fit.out_of_fold, fit.scale.values
         return forecasting.forecast(*fitted, outlook, counts)
 
 
 def check_readings(fit: Any, logits: Any) -> drift.Drift | None:
-    """Test whether readings are like those of the fit; see `decisions.drift.compare`.
+    """Test whether new readings resemble those of the fit; see `decisions.drift.compare`.
 
     Args:
-        fit: the fit, ``calibrator.fit_``, or the calibrator.
+        fit: the calibrator or its ``fit_``.
         logits: option logits of new texts, ``[m, K]``.
 
     Returns:
-        How they differ, with a p value; None where there are no readings.
+        The difference, with a p value; None without readings.
 
     Raises:
         InputError: the readings are invalid.
@@ -150,46 +150,49 @@ def check_readings(fit: Any, logits: Any) -> drift.Drift | None:
 def monitor(
     fit: Any, *readings: Any, texts: Any = None, covariates: Any = None, level: float = 0.95
 ) -> monitoring.Monitored:
-    """Test whether readings of the same texts are by one judge; see `decisions.monitoring.monitor`.
+    """Test from repeated readings whether a judge has changed; see `decisions.monitoring.monitor`.
 
     Args:
-        fit: the fit, ``calibrator.fit_``, or the calibrator.
-        readings: option logits at first, ``[n, K]``, and at each look since, in order of time.
-        texts: the names of the texts of each; by default all are of the same texts, in one order.
-            The last may be of further texts, which tell drift of the texts from that of the judge.
-        covariates: the covariates of each, as in ``fit``.
+        fit: the calibrator or its ``fit_``.
+        readings: option logits of the first readings, ``[n, K]``, and of each later look, in order
+            of time.
+        texts: names of the texts of each reading; by default all have the same texts in the same
+            order. The last may include new texts, which separate drift of the texts from drift of
+            the judge.
+        covariates: the covariates of each reading, as in ``fit``.
         level: probability that no look raises an alarm if the judge is the same.
 
     Returns:
-        The shift since the first readings, the evidence of all looks, and the answer.
+        The shift since the first readings, the evidence over all looks, and the answer.
 
     Raises:
-        InputError: readings are invalid, fewer than two, or at a look of none of the first texts.
+        InputError: readings are invalid or fewer than two, or a look shares no text with the first
+            readings.
     """
     check_level(level)
     fit = as_fit(fit)
     count = len(readings)
     if count < 2:
-        raise InputError(f"a monitor compares readings of two or more times; got {count}.")
+        raise InputError(f"monitor needs readings from at least two points in time, got {count}.")
     covariates = [None] * count if covariates is None else covariates
     for noun, each in (("texts", texts), ("covariates", covariates)):
         if each is not None and len(check_list(noun, each)) != count:
-            raise InputError(f"{noun} must be of each of the {count} readings; got {len(each)}.")
+            raise InputError(f"{noun} must have {count} entries, one per look, got {len(each)}.")
     entered = [enter(fit, *each) for each in zip(readings, covariates, strict=True)]
     sizes = [len(each.labels) for each in entered]
     if texts is None and len({*sizes}) > 1:
         raise InputError(
-            "readings without names must be of the same texts in one order; got "
-            f"{' and '.join(map(str, sizes))} rows. Name the texts of each: texts=[names, ...]."
+            "readings without text names must have the same texts in the same order, got "
+            f"{' and '.join(map(str, sizes))} rows. Name the texts: texts=[names, ...]."
         )
     texts = [range(size) for size in sizes] if texts is None else texts
     names = [check_cells("texts", *each) for each in zip(texts, sizes, strict=True)]
     unread = [each.unread for each in entered]
     if drift.differ(unread[0], unread[-1]):
         warn(
-            f"the judge left {unread[-1].mean():.0%} of the texts without a reading, "
-            f"{unread[0].mean():.0%} before: the answer is about those that were read at both "
-            "times."
+            f"{unread[-1].mean():.0%} of the texts have no reading in the last table "
+            f"({unread[0].mean():.0%} in the first). The answer describes only the texts that the "
+            "judge rated both times."
         )
     first = {name: row for row, name in enumerate(compress(names[0], ~unread[0]))}
     scores = np.full((len(first), count), np.nan)
@@ -198,11 +201,11 @@ def monitor(
         each, read = [*compress(each, ~gone)], read.read
         again = np.array([name in first for name in each], bool)
         if len({*each}) < len(each):
-            raise InputError(f"look {t} has a text twice: give each text one reading.")
+            raise InputError(f"look {t} contains a text twice. Keep one reading per text.")
         if not again.any():
             raise InputError(
-                f"look {t} is at none of the first texts, {list_names(first, 2)}, but at "
-                f"{list_names(each, 2)}: read some of the same texts again, under the same names."
+                f"look {t} ({list_names(each, 2)}) shares no text with the first readings "
+                f"({list_names(first, 2)}). Include some of the same texts under the same names."
             )
         rows = [first[name] for name in each if name in first]
         stated[rows, t] = state(read.logits)[0][again]
@@ -222,21 +225,21 @@ def check_labels(
     sample_weight: Any = None,
     texts: Any = None,
 ) -> predictive.LabelCheck:
-    """Test whether new labels are such as the calibrator predicts, by their log loss.
+    """Test whether new labels match the calibrator's predictions, by their log loss.
 
     Label sets are simulated from the joint posterior predictive distribution, so that a fit to
     few labels expects less of itself; see `cordial_ppl.decisions.predictive.check_labels`.
 
     Args:
-        fit: the fit, ``calibrator.fit_``, or the calibrator.
-        logits: option logits of texts that are not of the fit, ``[n, K]``.
+        fit: the calibrator or its ``fit_``.
+        logits: option logits of texts outside the fit, ``[n, K]``.
         labels: their options, as in ``fit``; of several annotators ``[n, annotators]``.
         covariates: their covariates, as in ``fit``.
         sample_weight: what each label counts, as in ``fit``.
         texts: which text each row is of, as in ``fit``; a text is one observation.
 
     Returns:
-        The log loss, what was expected of it, and the p value.
+        The log loss, its expected value, and the p value.
 
     Raises:
         InputError: the readings or the labels are invalid.
@@ -244,12 +247,12 @@ def check_labels(
     fit = as_fit(fit)
     data = enter_labels(fit, logits, labels, covariates, sample_weight, texts).read
     if not len(data.labels):
-        raise InputError("none of the labelled texts has a reading: there is nothing to check.")
+        raise InputError("no labelled text has a reading, so there is nothing to check.")
     fitted = fit.labelled.has(data.texts)
     if fitted.any():
         warn(
-            f"{len(np.unique(data.texts[fitted]))} of {data.count} texts are of the fit: "
-            "the check flatters. Leave those out."
+            f"{len(np.unique(data.texts[fitted]))} of {data.count} texts were used in the fit, "
+            "which makes the check too optimistic. Remove the texts used in the fit."
         )
     return predictive.check_labels(fit, data)
 
@@ -258,20 +261,20 @@ def describe(fit: Any, forecast: forecasting.Forecast | None = None) -> summary.
     """Describe a fit in plain words and figures.
 
     Args:
-        fit: the fit, ``calibrator.fit_``, or the calibrator.
-        forecast: what more labels would give, for a sentence on it.
+        fit: the calibrator or its ``fit_``.
+        forecast: the result of ``forecast``, to add a sentence on more labels.
     """
     fit = as_fit(fit)
     if not isinstance(forecast, forecasting.Forecast | None):
-        raise InputError(f"forecast must be what forecast() returns; got {quote(forecast)}.")
+        raise InputError(f"forecast must be a result of forecast(), got {quote(forecast)}.")
     return summary.describe(fit, verdict(fit), reader_of(fit), forecast)
 
 
 def verdict(fit: Any) -> Verdict | None:
-    """Judge whether to use a calibrator, and why, from its out-of-fold predictions.
+    """Advise whether to use a calibrator, and why, from its out-of-fold predictions.
 
     Args:
-        fit: the fit, ``calibrator.fit_``, or the calibrator, of one reader or of several.
+        fit: the calibrator or its ``fit_``, of one judge or several.
 
     Returns:
         The verdict; None for a calibrator without folds, and for a fusion whose labelled texts are
@@ -313,11 +316,11 @@ def labelled_texts(
         InputError: logits came without labels or are invalid, or the fit had no labels.
     """
     if (logits is None) != (labels is None):
-        raise InputError("logits and labels go together: give both, or neither.")
+        raise InputError("logits and labels must be passed together. Pass both or neither.")
     if logits is not None:
         return enter_labels(fit, logits, labels, covariates).read
     if not len(fit.labelled.labels):
-        raise InputError("this calibrator was fitted without labels: give logits and labels.")
+        raise InputError("this calibrator was fitted without labels. Pass logits and labels.")
     return fit.labelled
 
 

@@ -48,26 +48,26 @@ Missed = tuple[Int[np.ndarray, " S"], Float[np.ndarray, "D S"], Float[np.ndarray
 
 @dataclass(frozen=True)
 class Decisions:
-    """A decision about each text, and what is expected of them all.
+    """A decision for each text, with the expected cost and agreement.
 
     Attributes:
         decision: "pass" or "fail", or an option; or "person", [N].
         cost: its expected cost, [N]; NaN without the cost of a person.
         p_wrong: probability that the best decision without a person is wrong, [N].
-        probability: chance that people see the text: 1 where they decide or have labelled it, the
-            audited share of the others, NaN where it was not chosen, [N].
+        probability: chance that people see the text: 1 if people decide or have labelled it, the
+            audit share for other audited texts, NaN if the text was not chosen, [N].
         labelled: whether the text has labels, which decide, [N].
-        ways: of texts that were read and have no label, by way to decide them: share that people
-            see, expected cost a text, and expected agreement of the others with people.
+        ways: for texts with a reading and no label, by way of deciding: share sent to people,
+            expected cost per text, and expected agreement on the rest.
         curve: by the share of "people" who see the most doubtful texts: "cost", "agreement" with
             the ends of its 90 % interval, "low" and "high", and the probability "kept".
-        agree: the agreement that is to be kept; None where costs decide.
-        kept: with what probability it is; NaN where no share of the texts keeps it.
+        agree: the required agreement; None where costs decide.
+        kept: probability that the agreement is reached; NaN if no share of the texts reaches it.
         checked: number of labelled texts that would be decided without a person by what is
             predicted of them out of fold, and of those decided as people did.  With ``agree`` they
             are the surest, as many in proportion as of the others.  For texts chosen at random.
-        unread: how many texts were not read and have no label, which people see.
-        gain: by how much twenty labels more would lower the cost a text; NaN without costs.
+        unread: number of texts with neither a reading nor a label, which people see.
+        gain: by how much twenty more labels would lower the cost per text; NaN without costs.
     """
 
     decision: np.ndarray
@@ -85,12 +85,12 @@ class Decisions:
 
     @property
     def asked(self) -> Bool[np.ndarray, " N"]:
-        """Which texts people are to label."""
+        """Texts that people should label."""
         return ~(np.isnan(self.probability) | self.labelled)
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of the texts without a label, by decision."""
+        """Number of unlabelled texts, by decision."""
         names, numbers = np.unique(self.decision[~self.labelled], return_counts=True)
         return dict(zip(names.tolist(), numbers.tolist(), strict=True))
 
@@ -122,13 +122,13 @@ def decide(
     if fit.text_labels.alike:
         option = fit.scale.options[fit.labelled.labels[0]]
         raise InputError(
-            f"every label is {option!r}, from which nothing can be learned of which texts are "
-            "unlike: label more."
+            f"every label is {option!r}, so the labels cannot show which texts differ. Label more "
+            "texts."
         )
     if not fit.has_draws:
         raise InputError(
-            "decisions need draws from a posterior: fit a stack with channels, such as Cordial, by "
-            'another inference than "mode".'
+            "decisions need posterior draws. Fit a stack with channels, such as Cordial, with an "
+            'inference other than "mode".'
         )
     losses = _weigh_errors(rule, fit.scale)
     probs, labelled = predict(fit, texts)[0], np.zeros(len(texts.labels), bool)

@@ -54,23 +54,22 @@ class Drift(NamedTuple):
 
     def describe(self, scale: Scale) -> str:
         """Describe the difference in words."""
-        figures = f"p = {self.p:.2g}, {self.texts[1]:,} texts against {self.texts[0]:,}"
+        figures = f"p = {self.p:.2g}, {self.texts[1]:,} texts against {self.texts[0]:,} fitted"
         if not self.alarm:
-            how = "no more than by chance" if self.p > RATE else "by too little to matter"
-            return f"the readings differ from those of the fit {how} ({figures})"
-        words = f"the readings differ from those of the fit ({figures}): "
+            how = "no more than by chance" if self.p > RATE else "too little to matter"
+            return f"the readings differ from those in the fit {how} ({figures})"
+        words = f"the readings differ from those in the fit ({figures}): "
         if self.share < LEAST:
-            return words + "the mean expected score is {1:.2f}, was {0:.2f}".format(*self.scores)
+            return words + "the mean expected score went from {:.2f} to {:.2f}".format(*self.scores)
         was, now = self.options
         most = int(np.abs(now - was).argmax())
         return (
-            f"{words}the mean stated option is {self.means[1]:.2f}, was {self.means[0]:.2f}; "
-            f"{scale.options[most]!r} is stated for {now[most]:.0%} of the texts, was for "
-            f"{was[most]:.0%}"
+            f"{words}the mean rating went from {self.means[0]:.2f} to {self.means[1]:.2f}, and "
+            f"the share of {scale.options[most]!r} from {was[most]:.0%} to {now[most]:.0%}"
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures as values that JSON can express."""
+        """Return the figures as JSON-compatible values."""
         return list_fields(self) | {"alarm": self.alarm}
 
 

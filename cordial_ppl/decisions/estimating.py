@@ -80,15 +80,15 @@ def estimate(
     """Estimate a corpus; arguments, result and errors are those of ``Stack.estimate``."""
     if not isinstance(question, Question):
         raise InputError(
-            f"the question must be a Question; got {quote(question)}. Give its fields by name, "
-            "such as groups=systems."
+            f"question must be a Question, got {quote(question)}. Pass the fields of the question "
+            "by name, such as groups=systems."
         )
     texts = enter(fit, logits, covariates)
     draws = int(check_number("draws", draws, 2, whole=True))
     if not fit.has_draws:
         raise InputError(
-            "an estimate needs draws from a posterior: fit a stack with channels, such as Cordial, "
-            'by another inference than "mode".'
+            "an estimate needs posterior draws. Fit a stack with channels, such as Cordial, with "
+            'an inference other than "mode".'
         )
     labels, rows, of_label = check_rows(fit, texts.logits, rows)
     columns = {noun: aligned(logits, getattr(question, noun), noun) for noun in COLUMNS}
@@ -298,8 +298,8 @@ def check_rows(
     if positions.shape == per_text.first.shape:
         positions = positions[ranks]
     wanted = (
-        f"rows must be the positions, 0..{len(logits) - 1}, of the {len(per_text.first)} labelled "
-        f"texts of the fit in its order, or a mask of {len(logits)} texts; got {quote(rows)}"
+        f"rows must give the positions (0..{len(logits) - 1}) of the {len(per_text.first)} texts "
+        f"labelled in the fit, in the same order, or mask {len(logits)} texts: got {quote(rows)}"
     )
     if positions.shape != texts.labels.shape or positions.dtype.kind not in "iu":
         raise InputError(f"{wanted}.")
@@ -307,14 +307,14 @@ def check_rows(
     if not inside.all() or (text_rows[ranks] != positions).any():
         raise InputError(f"{wanted}.")
     if len(np.unique(text_rows)) < len(text_rows):
-        raise InputError(f"{wanted}, where two texts have one position.")
+        raise InputError(f"{wanted}, which lists one position for two texts.")
     apart = np.abs(np.nan_to_num(logits[positions]) - np.nan_to_num(texts.logits))
     others = (np.isnan(logits[positions, 0]) != texts.unread) | (apart.max(axis=1) > TOLERANCE)
     if others.any():
         first = int(others.argmax())
         raise InputError(
-            "rows must be the labelled texts of the fit, in its order; "
+            "rows must list the labelled texts in the order of the fit. "
             f"logits[{positions[first]}] is not the reading of label {first}. "
-            "Give the rows that fit was called with."
+            "Pass the rows that were passed to fit."
         )
     return per_text.shares, text_rows.astype(np.int64), positions.astype(np.int64)

@@ -116,10 +116,10 @@ class Forecast:
 
     Attributes:
         labels: number of labels of the fit.
-        texts: number of texts whose mean is wanted, the labelled ones among them.
-        counts: the numbers of labels that are looked at.
-        loss: log loss to expect now, nats; None with fewer than 20 labels.
-        gap: part of it that is due to not knowing the parameters, nats.
+        texts: number of texts whose mean is wanted, including the labelled texts.
+        counts: the numbers of labels to forecast for.
+        loss: expected log loss now, nats; None with fewer than 20 labels.
+        gap: part of the loss that is due to parameter uncertainty, nats.
         residual: standard deviation of a label about the calibrated mean, in units of the scale.
     """
 
@@ -131,22 +131,23 @@ class Forecast:
     residual: float = 0.0
 
     def at(self, labels: int) -> Step:
-        r"""Forecast for a number of labels, m, from the present one, n, on.
+        r"""Forecast the effect of m labels instead of the present n.
 
         .. math:: L(m) = \hat L - 0.8\, G\, (1 - n / m), \qquad
             h(m) = t_{m-1} \frac{s}{\sqrt m} \sqrt{1 - m / N}
 
         Args:
-            labels: how many there would be; of a mean of N texts no more than N count.
+            labels: total number of labels m; at most N count for a mean of N texts.
 
         Raises:
-            InputError: these are fewer than there are, or too few are known for a forecast.
+            InputError: m is below the present number of labels, or that number is too small for a
+                forecast.
         """
         labels = min(labels, max(self.texts, self.labels))
         if self.loss is None or labels < self.labels:
             raise InputError(
-                f"a forecast needs {FEWEST} labels and looks at no fewer than there are; there "
-                f"are {self.labels}, and {labels} were asked for."
+                f"a forecast needs at least {FEWEST} labels and a target that is no lower: "
+                f"got {self.labels} labels and target {labels}."
             )
         rest = 1 - self.labels / labels
         gain = GAIN_SHARE * self.gap * rest
@@ -165,7 +166,7 @@ class Forecast:
         return tuple(map(self.at, self.counts))
 
     def needed(self, width: float) -> Range | None:
-        """Labels for a 90 % interval of the texts' mean of plus and minus ``width``.
+        """Return how many labels give a 90 % interval of the mean within ±``width``.
 
         Args:
             width: half the width, in units of the scale.
@@ -177,19 +178,19 @@ class Forecast:
             InputError: the width is not positive.
         """
         if not width > 0:
-            raise InputError(f"the width of an interval must be positive; got {width}.")
+            raise InputError(f"the interval width must be positive, got {width}.")
         if self.loss is None:
             return None
         return Range(*(float(self._count(width / ratio)) for ratio in self._ratios()))
 
     def say_needed(self, width: float) -> str:
-        """The labels for a width in words: "You need about 60 (40 to 110) labels for ±0.1"."""
+        """Return the labels needed for a width in words: "You need about 60 (40 to 110) ..."."""
         needed = self.needed(width)
         if needed is None:
             return self.text
         if needed.value <= self.labels:
-            return f"Your {self.labels} labels are about enough for ±{width:g} of the mean"
-        return f"You need about {say_labels(needed)} labels for ±{width:g} of the mean"
+            return f"Your {self.labels} labels are about enough for a mean within ±{width:g}"
+        return f"You need about {say_labels(needed)} labels for a mean within ±{width:g}"
 
     def _width(self, labels: int) -> float:
         rest = max(0.0, 1 - labels / self.texts)
@@ -209,26 +210,26 @@ class Forecast:
 
     @property
     def sentence(self) -> str:
-        """Return the nearest step in one sentence."""
-        labelled = f"labels: {self.labels} known; "
+        """Return the next step in one sentence."""
         if self.loss is None:
-            return f"{labelled}a forecast needs at least {FEWEST}"
+            return f"{self.labels} labels so far: a forecast needs at least {FEWEST} labels"
         if not self.counts:
-            return f"{labelled}no text is left to label"
+            return f"{self.labels} labels so far: no unlabelled text is left"
         step = self.at(self.counts[0])
-        return f"{labelled}{step.labels} would lower the expected loss by about {step.gain}"
+        words = f"{step.labels} labels instead of {self.labels}"
+        return f"{words} would lower the expected log loss by about {step.gain} nats"
 
     @property
     def text(self) -> str:
-        """Everything as plain text."""
+        """Return everything as plain text."""
         if self.loss is None:
             return (
-                f"{self.labels} labels are too few for a forecast: label "
-                f"{FEWEST - self.labels} more first, to reach {FEWEST}."
+                f"{self.labels} labels are too few for a forecast, which needs {FEWEST}. Label "
+                f"{FEWEST - self.labels} more first."
             )
         lines = [
-            "What more labels would bring (80 % ranges)",
-            "  labels  expected log loss       gain                    ± of the mean",
+            "Forecast for more labels (80 % ranges)",
+            "  labels  expected log loss       gain                    mean within ±",
         ]
         for step in (self.at(self.labels), *self.steps):
             gain = "" if step.labels == self.labels else str(step.gain)
@@ -241,7 +242,7 @@ class Forecast:
         return self.text
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as values that JSON can express."""
+        """Return everything as JSON-compatible values."""
         return list_fields(self) | {"steps": as_values(self.steps), "sentence": self.sentence}
 
 
@@ -304,7 +305,7 @@ def forecast(
     n, whole = len(first), outlook.texts
     if whole < n:
         raise InputError(
-            f"a forecast is of all texts that labels are drawn from; got {whole} texts for {n} "
+            f"a forecast needs all texts, with and without labels, but got {whole} texts for {n} "
             "labels."
         )
     # Rounding of equal weights is no difference.
@@ -346,5 +347,5 @@ def say_labels(needed: Range) -> str:
 def say_decided(needed: Range) -> str:
     """Say how many labels would decide what an interval leaves open."""
     if needed.value == math.inf:
-        return "labelling all of these texts would hardly decide"
-    return f"about {say_labels(needed)} labels would decide"
+        return "even labels for all of these texts would hardly settle this"
+    return f"about {say_labels(needed)} labels would settle this"

@@ -133,7 +133,7 @@ class Reader(NamedTuple):
         if self.side:
             words = f"rates {size}{unit} too {side} on average"
         elif low > 0 or high < 0:
-            words = f"labels are {size}{unit} {more} on average, perhaps by luck"
+            words = f"labels are {size}{unit} {more} on average, possibly by chance"
         rows.append(("bias", self.overall, words))
         for option in self._shown:
             if (bias := self.bias[option]) is not None:
@@ -152,15 +152,15 @@ class Reader(NamedTuple):
         )
 
     def _describe_spread(self, unit: str) -> str:
-        about = f"labels lie about ±{number(self.spread.value, 2)}{unit} from"
+        about = f"labels scatter by about ±{number(self.spread.value, 2)}{unit} around"
         if self.kind != "probabilities":
-            return f"noise: {about} its ratings, bias aside"
-        words = f"{about} what it states, bias aside; it states ±{number(self.stated_spread, 2)}"
+            return f"noise: {about} its ratings after removing bias"
+        words = f"{about} its means (bias removed); it states ±{number(self.stated_spread, 2)}"
         if self.stated_spread < self.spread.low:
             return f"over-confident: {words}"
         if self.stated_spread > self.spread.high:
             return f"under-confident: {words}"
-        return f"about as sure as it should be: {words}"
+        return f"about as confident as it should be: {words}"
 
     @property
     def _shown(self) -> list[int]:

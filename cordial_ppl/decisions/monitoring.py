@@ -27,10 +27,10 @@ WORDS = {YES: "the same judge", NO: "the judge has changed", OPEN: "cannot tell 
 
 
 class Monitored(NamedTuple):
-    """What readings of the same texts say of their judge, at the last of several looks.
+    """The evidence on whether the judge has changed, at the last of several looks.
 
     Attributes:
-        texts: number of texts that were read at first and now.
+        texts: number of texts rated both at first and now.
         looks: number of looks since the first readings.
         evidence: e-value of all looks together.
         latest: what the last look has added to it.
@@ -38,13 +38,14 @@ class Monitored(NamedTuple):
         level: probability that no look raises an alarm if the judge is the same.
         length: length of the scale.
         scores: mean expected score, calibrated, at first and now.
-        shift: their difference, with an interval that holds at all looks together.
+        shift: the difference of the scores, with an interval valid for all looks together.
         options: share of each stated option, at first and now.
         order: rank correlation of the expected scores; NaN where all are equal.
-        noise: whether there are more than two different readings, which tell noise.
-        moved: root mean square by which single texts moved, on the scale: beyond the noise of
-            reading again where that is told.
-        others: texts that are new, compared with the same judge's readings of those that are not.
+        noise: whether there are more than two different readings, which measure noise.
+        moved: root mean square change of single texts, on the scale; beyond noise if noise is
+            measured.
+        others: the comparison of new texts with the earlier ones, both rated by the judge as of
+            now.
     """
 
     texts: int
@@ -64,23 +65,23 @@ class Monitored(NamedTuple):
 
     @property
     def alarm(self) -> bool:
-        """Whether readings differ by more than noise now, be it by too little to matter."""
+        """Whether readings now differ by more than noise, even if too little to matter."""
         return self.latest >= 1 / (1 - self.level)
 
     @property
     def sizes(self) -> dict[str, float]:
-        """In what readings differ now, in words, by how much of the scale or of the texts."""
+        """Differences of the readings in words, as shares of the scale or of the texts."""
         share = float(np.abs(np.diff(self.options, axis=0)).sum() / 2)
         sizes = {
             f"the mean score shifted by {self.shift.mean:+.2f}": abs(self.shift.mean) / self.length,
-            f"other options are stated for {share:.0%}": share,
+            f"the distribution of ratings shifted by {share:.0%}": share,
         }
         moved = {f"single texts moved by {self.moved:.2f} beyond noise": self.moved / self.length}
         return sizes | (moved if self.noise else {})
 
     @property
     def answer(self) -> str:
-        """Whether it is the same judge now: "yes", "no", or "cannot say" from so few readings."""
+        """Whether the judge is the same now: "yes", "no", or "cannot say" (too few readings)."""
         if self.alarm and max(self.sizes.values()) >= LEAST:
             return NO
         within = max(map(abs, self.shift[1:])) <= LEAST * self.length
@@ -93,7 +94,7 @@ class Monitored(NamedTuple):
 
     @property
     def more(self) -> int | None:
-        """How many more texts would tell if the shift stays, with an interval that has ends yet."""
+        """Number of further texts that would settle the answer if the shift stays the same."""
         width, size = (self.shift.upper - self.shift.lower) / 2, abs(self.shift.mean)
         endless = max(map(abs, self.shift[1:])) >= 0.999 * self.length
         if self.answer != OPEN or self._unsettled or endless:
@@ -110,39 +111,41 @@ class Monitored(NamedTuple):
         elif self.answer == YES:
             reason = ", but for a shift too small to matter" if self.alarm else ""
         elif self._unsettled and self.texts >= ENOUGH:
-            reason = f": single texts moved by {self.moved:.2f}, by noise or not: read all again"
+            reason = (
+                f": single texts moved by {self.moved:.2f}, possibly by noise. Rate all texts again"
+            )
         else:
-            more = f"about {count(self.more, 'more text')} would tell" if self.more else ""
-            reason = f": {more or f'read {max(ENOUGH, 2 * self.texts)} texts or more'}"
+            more = f"rate about {count(self.more, 'more text')}" if self.more else ""
+            reason = f": {more or f'rate at least {max(ENOUGH, 2 * self.texts)} texts'}"
         if self.first and not self.alarm:
-            reason += f", as it reads now; at look {self.first} there was evidence of a change"
+            reason += f" (today); look {self.first} showed evidence of a change"
         moved = moved or [f"single texts moved by {self.moved:.2f}, noise included"]
         order = [f"rank correlation of the scores {self.order:.2f}"] * (self.order == self.order)
         if self.order <= REVERSED and self.texts >= ENOUGH:
-            order += ["one scale may be reversed: rewrite it (--reverse turns all tables)"]
-        every = f", {self.evidence:.3g} of all looks" * (self.looks > 1)
+            order += ["one scale may be reversed. Reverse that table (--reverse reverses all)"]
+        every = f", {self.evidence:.3g} to 1 over all looks" * (self.looks > 1)
         shift, lower, upper = self.shift
         lines = [
             f"{WORDS[self.answer]}{reason}",
-            f"the mean score of {count(self.texts, 'text')} is {self.scores[1]:.2f}, was "
-            f"{self.scores[0]:.2f}: a shift of {shift:+.2f} ({lower:+.2f} to {upper:+.2f})",
-            f"{other}: {scale.options[most]!r} for {now[most]:.0%}, was for {was[most]:.0%}",
+            f"the mean score of {count(self.texts, 'text')} went from {self.scores[0]:.2f} to "
+            f"{self.scores[1]:.2f}: a shift of {shift:+.2f} ({lower:+.2f} to {upper:+.2f})",
+            f"{other}: {scale.options[most]!r} went from {was[most]:.0%} to {now[most]:.0%}",
             "; ".join([*moved, *order]),
-            f"evidence of a change {self.latest:.3g} to 1 at look {self.looks}{every}; an alarm "
-            f"takes {1 / (1 - self.level):.3g}, and {LEAST:.0%} of the options or of the scale, "
-            f"{LEAST * self.length:.2g}",
+            f"evidence of a change: {self.latest:.3g} to 1 at look {self.looks}{every}. An alarm "
+            f"needs {1 / (1 - self.level):.3g} to 1, and a shift of {LEAST:.0%} of the ratings or "
+            f"{LEAST * self.length:.2g} on the scale",
         ]
         if self.others is not None:
             how = "differ from" if self.others.alarm else "are like"
             lines.append(
-                f"new texts ({self.others.texts[1]}) {how} these, as it reads now (mean expected "
-                f"score, uncalibrated, {self.others.scores[1]:.2f}, of these "
+                f"ratings of {self.others.texts[1]} new texts {how} today's ratings of the earlier "
+                f"texts (mean expected score, uncalibrated: {self.others.scores[1]:.2f} against "
                 f"{self.others.scores[0]:.2f}; p = {self.others.p:.2g})"
             )
         return "\n  ".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures as values that JSON can express."""
+        """Return the figures as JSON-compatible values."""
         return list_fields(self) | {"answer": self.answer, "more": self.more}
 
 
@@ -239,8 +242,8 @@ def _find_copies(stated: np.ndarray) -> list[int]:
         equal = [f"look {t} equals {f'look {s}' if s else 'the first readings'}" for t, s in copies]
         equal[2:] = [f"and {len(equal) - 2} more"] * (len(equal) > 2)
         warn(
-            f"{', '.join(equal)} exactly: a cache? Other readings differ; copies tell nothing of "
-            "noise, and count once."
+            f"{', '.join(equal)} exactly, possibly from a cache. Copies carry no information about "
+            "noise and count once."
         )
     return alike
 

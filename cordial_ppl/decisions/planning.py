@@ -43,11 +43,11 @@ TOLD_APART = 0.05
 
 
 class Plan(NamedTuple):
-    """The texts to label, in the order of labelling; whoever stops early has a plan too.
+    """Texts to label, in order; the first part of the order is also a plan.
 
     Attributes:
         rows: positions of the texts among the readings, [n].
-        stratum: the part of the sorted readings that each lies in, from 0 for the lowest, [n].
+        stratum: the part of the sorted readings that each text lies in, from 0 for the lowest, [n].
         probability: chance that the text is among these n, given how many of its group are and
             which texts had labels, in (0, 1], [n]; after m of them, a plan of m has others.
     """
@@ -67,26 +67,26 @@ def plan(
     options: Any = None,
     seed: int = 0,
 ) -> Plan:
-    """Choose texts to label: a systematic sample along the expected score of the reading.
+    """Choose texts to label: a systematic sample along the judge's expected score.
 
     The first m texts of a plan of n are the plan of m. With `groups`, each text is of the group
     that has the fewest labels, so that the groups' numbers differ by one at most until a group runs
     out; within a group its texts are spread along the score.
 
-    Texts that have labels are passed over, where the same seed would choose them too: with the
-    first m of a plan labelled, a plan of n - m continues it to the plan of n.
+    Labelled texts are skipped. If the first m texts of a plan are labelled, a plan of n - m with
+    the same seed continues it to the plan of n.
 
-    With `clusters`, whole clusters of texts are chosen in this way, by their mean scores, until n
-    texts are; those of the last make it up to a few more. A cluster with labels is passed over.
+    With `clusters`, whole clusters of texts are chosen in this way, by mean score, until at least n
+    texts are chosen. Clusters with labels are skipped.
 
     Args:
-        logits: readings [N, K] (nats), as `Cordial.fit` takes them; NaN for texts that were not
-            read, which follow all others and are a stratum.
+        logits: readings [N, K] (nats), as for `Cordial.fit`; NaN for texts without a reading, which
+            come last and form a stratum.
         n: number of texts to choose.
         groups: group of each text, [N], to spread the labels over.
-        clusters: cluster of each text, [N], such as its conversation, all texts of which are to be
-            labelled together. With `groups`, a cluster is of one group.
-        labelled: positions of the texts that have labels, [l], which are not chosen.
+        clusters: cluster of each text, [N], such as its conversation; all texts of a cluster are
+            labelled together. With `groups`, each cluster must lie in one group.
+        labelled: positions of the labelled texts, [l], which are not chosen.
         options: names of the K options; scores are their numbers, or their positions.
         seed: seed of NumPy's generator: the start of the sequence, and the order of equals.
 
@@ -104,12 +104,11 @@ def plan(
     labelled_rows = _as_rows(labelled, len(logits))
     free = len(logits) - len(labelled_rows)
     if not free:
-        raise InputError(f"all {len(logits)} texts are labelled: there is nothing to plan.")
+        raise InputError(f"all {len(logits)} texts are labelled, so there is nothing to plan.")
     if not isinstance(n, int | np.integer) or not 1 <= n <= free:
         which = "texts without a label" if len(labelled_rows) else "texts"
         raise InputError(
-            f"n, the texts to label, must be a whole number from 1 to the {free} {which}; found "
-            f"{quote(n)}."
+            f"n must be a whole number from 1 to {free} (the number of {which}), got {quote(n)}."
         )
     scores = expected_scores(logits, scale)
     read = ~np.isnan(scores)
@@ -128,8 +127,8 @@ def plan(
     if (homes[units] != codes).any():
         row = int((homes[units] != codes).argmax())
         raise InputError(
-            f"clusters must each be of one group; that of row {row} is not. Leave out groups: "
-            "whole clusters are chosen."
+            f"the cluster of row {row} has texts of several groups. Remove groups, or split the "
+            "clusters by group."
         )
     means = np.bincount(units, np.where(np.isnan(scores), scale.values[-1], scores)) / sizes
     seen = np.bincount(units, has_label) > 0
@@ -137,7 +136,7 @@ def plan(
     reached = np.flatnonzero(sizes[order].cumsum() >= n)
     if not reached.size:
         raise InputError(
-            f"clusters without a label have {sizes[~seen].sum()} texts; found n = {n}."
+            f"n = {n} exceeds the {sizes[~seen].sum()} texts in clusters without a label."
         )
     order = order[: int(reached[0]) + 1]
     rows = np.concatenate([np.flatnonzero(units == unit) for unit in order])
@@ -237,7 +236,7 @@ def _as_rows(labelled: Any, size: int) -> Int64[np.ndarray, " l"]:
     whole = rows.dtype.kind in "iu" or not rows.size
     if not whole or rows.ndim != 1 or (rows.size and not (0 <= rows.min() and rows.max() < size)):
         raise InputError(
-            f"labelled must be positions of texts, 0..{size - 1}; found {quote(labelled)}."
+            f"labelled must list positions of texts (0..{size - 1}), got {quote(labelled)}."
         )
     return np.unique(rows.astype(np.int64))
 
@@ -250,20 +249,20 @@ def _warn_of_sameness(
     if len(logits) > 1 and share >= ALIKE and spread <= TOLD_APART * np.ptp(scale.values):
         warn(
             f"the judge states {scale.options[stated.argmax()]!r} for {share:.0%} of the texts, "
-            f"and its expected scores hardly differ (standard deviation {spread:.2g}): such "
-            "readings do not tell texts apart, and few labels will not change that. Let the "
-            "judge give probabilities, or change its prompt, before texts are labelled."
+            f"and its expected scores hardly differ (standard deviation {spread:.2g}). A few "
+            "labels cannot fix readings that do not distinguish texts. Ask the judge for "
+            "probabilities, or change the prompt, before you label."
         )
 
 
 def _warn_of_clusters(asked: int, texts: int, clusters: int) -> None:
     if texts > MUCH * asked:
         warn(
-            f"whole clusters are chosen: {texts} texts are to be labelled where {asked} were asked "
-            "for. Name a column of smaller clusters, or none, which chooses texts one by one."
+            f"the plan has {texts} texts instead of {asked}, because it selects whole clusters. "
+            "Name a column of smaller clusters, or no column to select single texts."
         )
     if clusters < FEW:
         warn(
-            f"{clusters} cluster{'' if clusters == 1 else 's'} will have labels, which say little "
-            f"of others: intervals from fewer than {FEW} are rough. Choose more texts."
+            f"only {clusters} cluster{'' if clusters == 1 else 's'} will have labels. Intervals "
+            f"based on fewer than {FEW} clusters are unreliable. Select more texts."
         )

@@ -58,13 +58,13 @@ class LabelCheck(NamedTuple):
         """The figures in a sentence."""
         how = "worse than expected" if self.alarm else "about as well as expected"
         return (
-            f"The labels of {self.labels:,} texts that are not of the fit are predicted {how}: log "
-            f"loss {self.loss:.2f} nats, expected {self.expected:.2f} ({self.lower:.2f} to "
+            f"The calibrator predicts the labels of {self.labels:,} new texts {how}: log loss "
+            f"{self.loss:.2f} nats, expected {self.expected:.2f} ({self.lower:.2f} to "
             f"{self.upper:.2f}), p = {self.p:.2g}"
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as values that JSON can express."""
+        """Return the figures as JSON-compatible values."""
         return list_fields(self) | {"alarm": self.alarm}
 
 

@@ -11,21 +11,22 @@ TARGETS = ("like-these", "these")
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is estimated of N texts, n of them labelled, and how these were chosen.
+    """What to estimate for N texts, n of them labelled, and how the labelled texts were chosen.
 
     Attributes:
         of: "like-these", the population that the texts were drawn from, or "these", the labels of
-            just these texts.
+            exactly these texts.
         groups: group of each text, such as the system that wrote it, shape ``[N]``; None for the
             whole corpus alone.
-        clusters: texts that are alike, such as those of one conversation, have one name here, shape
-            ``[N]``; where whole clusters are labelled, intervals do not hold without.
-        pairs: what each text answers, such as a prompt, shape ``[N]``, where groups answer the
-            same: their differences are of the same prompts.
-        strata: that labelled texts were drawn from, shape ``[N]``, such as the groups of a plan.
-        probabilities: of inclusion of each labelled text, shape ``[n]``, such as a plan gives: each
-            text weighs as many as it stands for.
-        passing: the options that pass, for pass rates: of people, and how the judge agrees.
+        clusters: name of the cluster of each text, such as its conversation, shape ``[N]``; needed
+            for valid intervals where whole clusters are labelled.
+        pairs: what each text answers, such as a prompt, shape ``[N]``; groups are then compared on
+            the same prompts.
+        strata: strata that the labelled texts were drawn from, shape ``[N]``, such as the groups of
+            a plan.
+        probabilities: inclusion probability of each labelled text, shape ``[n]``, for example from
+            a plan; labels are weighted by the inverse.
+        passing: the options that pass, to estimate the pass rate and the agreement of the judge.
         level: probability inside the intervals.
 
     Raises:

@@ -44,10 +44,10 @@ class Rule:
             if there and getattr(self, other) is not None:
                 raise SettingsClash(name, other)
         if self.passing is None and self.within is None:
-            advice = "Name the options that pass, or how many classes an option may be off"
+            advice = "Set the passing options, or the number of classes an option may be off"
             pair = "passing", ("4", "5"), "within", 1
-            raise SettingNeeded("nothing says which decisions are right.", advice, *pair)
+            raise SettingNeeded("no setting defines a right decision.", advice, *pair)
         if self.person is None and self.agree is None:
-            advice = "Name what a person costs, or the agreement of the rest that is to be kept"
+            advice = "Set the cost of a person, or the agreement to reach on the rest"
             pair = "person", 0.5, "agree", 0.9
-            raise SettingNeeded("nothing says when to ask a person.", advice, *pair)
+            raise SettingNeeded("no setting defines when to ask a person.", advice, *pair)

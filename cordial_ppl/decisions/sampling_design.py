@@ -47,16 +47,16 @@ def read_design(
         if not is_even(1 / shares):
             design["strata"] = groups
         design["probabilities"] = shares
-        weighed = f"how much of each {by} is labelled: {columns.path} is of a plan by {by}."
+        weighed = f"the labelled share of each {by}, because {columns.path} is a plan by {by}."
     elif "probability" in names:
         with naming(columns.path):
             shares = finite(columns, "probability")
             wrong = ((shares <= 0) | (shares > 1)).nonzero()[0]
             if wrong.size:
                 raise InputError(
-                    "column 'probability' must hold the chance that each text had to be labelled, "
-                    f"above 0 and at most 1; found {shares[wrong[0]]:g} in "
-                    f"{name_rows(wrong, columns.where)}. Without such a design remove the column."
+                    "column 'probability' must be each text's chance of a label, above 0 and up to "
+                    f"1, got {shares[wrong[0]]:g} in {name_rows(wrong, columns.where)}. Rename the "
+                    "column if it means something else."
                 )
         others, inverse = len(table) - len(labels.first), 1 / shares[labels.first]
         total, half = inverse.sum(), len(table) / 2
@@ -66,27 +66,27 @@ def read_design(
             # Of a plan, whose texts are in order, the first are a plan themselves.
             if labels.unfilled and (np.ptp(shares) or shares[0] == 1):
                 warn(
-                    f"{columns.path}: {count(labels.unfilled, 'row')} with a probability, whose "
-                    "texts were chosen, have no label: others stand for them. Fill in all of them."
+                    f"{columns.path}: {count(labels.unfilled, 'row')} with a probability but no "
+                    "label. Other labels are weighted to represent these rows. Label all of them."
                 )
             elif others and (shares == 1).all():
                 warn(
-                    f"{columns.path}: all labels have probability 1, so that the other "
-                    f"{count(others, 'text')} had no chance of one, and may be unlike. Let people "
-                    "see a random part of them, too, as an audit."
+                    f"{columns.path}: all labels have probability 1, so the other "
+                    f"{count(others, 'text')} had no chance of a label and may differ. Label a "
+                    "random sample of the other texts as an audit."
                 )
             elif not labels.unfilled and abs(total - len(table)) > max(FAR * spread, half):
                 warn(
-                    f"{columns.path}: by column 'probability' the labels stand for {total:,.0f} "
-                    f"texts, and there are {len(table):,}: is it each text's chance of a label?"
+                    f"{columns.path}: by column 'probability', the labels represent {total:,.0f} "
+                    f"texts, not {len(table):,}. Check that each value is the chance of a label."
                 )
             # Texts that were sure to be labelled stand for themselves alone.
             design["strata"] = np.isin(np.arange(len(table)), rows[shares == 1])
         design["probabilities"] = shares[labels.first]
-        meaning = "the chance that each was chosen. Rename the column if it says something else"
+        meaning = "the chance of selection. Rename the column if it means something else"
         weighed = f"1 / column 'probability' of {columns.path}, {meaning}."
     varies = np.ptp(design.get("probabilities", 1.0)) > 0
-    return design, f"Labels are weighed by {weighed}" if varies else ""
+    return design, f"Labels are weighted by {weighed}" if varies else ""
 
 
 def count_groups(
@@ -110,9 +110,9 @@ def count_groups(
     none = [name for name in sizes if not labels[name]]
     short = [name for name in sizes if labels[name] == sizes[name] < most - 1]
     if none:
-        problem = f"get no label: plan for more, {len(sizes)} give one each"
+        problem = f"get no label. Plan at least {len(sizes)} labels, one per group"
         doubts.append(f"{len(none)} of {len(sizes)} groups {problem} ({list_names(none)}).")
     if short:
-        problem = "have fewer texts than their share: the others get more labels"
+        problem = "have fewer texts than an equal share, so other groups get more labels"
         doubts.append(f"{len(short)} of {len(sizes)} groups {problem} ({list_names(short)}).")
     return counts, doubts

@@ -69,7 +69,7 @@ class Summary:
     def brief(self) -> str:
         """The reader's faults in one line: where it rates too high or low, and its spread."""
         if self.verdict and self.verdict.alike:
-            return "unknown, for all labels are alike"
+            return "unknown, because all labels are identical"
         *biases, spread = self.faults or (None,)
         if spread is None:
             return "unknown"
@@ -98,13 +98,13 @@ class Summary:
             weight = f"weight {self.weights.get(name, 1.0):.2f}"
             blocks.append([f"{title} ({what}; {weight})", *(f"  {fault}" for fault in rows)])
         if self.weights:
-            more = ", and the log loss to expect of each alone" if self.losses else ""
+            more = ", with the expected log loss of each alone" if self.losses else ""
             lines = weight_lines(self.weights, self.losses)
             blocks.append([f"Weights of the members{more}", *lines])
         return join_blocks(blocks, self.warnings, self.closing)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as values that JSON can express."""
+        """Return everything as JSON-compatible values."""
         return list_fields(self) | {"sentences": list(self.sentences)}
 
     @property
@@ -150,7 +150,7 @@ def describe(
         expected = expected._replace(raw=math.nan)
     if any(diagnostics[name]["draws"] == 1 for name in parameters):
         warnings.append(
-            "the mode has no intervals: those of predictions show only how the members disagree."
+            "the mode has no intervals. Prediction intervals show only how the members disagree."
         )
     return Summary(
         faults=reader.list_faults(fit.scale) if reader else (),
@@ -181,13 +181,13 @@ def warn(expected: ExpectedLoss | None, diagnostics: Mapping[str, Mapping[str, A
         cordial, histogram, _, labels = expected
         if not (math.isfinite(cordial) and math.isfinite(histogram)):
             warnings.append(
-                f"{labels} labels are too few for folds: the weights are those of the prior, "
-                "and the expected loss is unknown."
+                f"too few labels ({labels}) for cross-validation: the weights are those of the "
+                "prior, and the expected loss is unknown."
             )
         elif cordial >= histogram:
             warnings.append(
-                f"the judge adds nothing to the label histogram: expected log loss "
-                f"{cordial:.2f} against {histogram:.2f} nats. Label more texts, or use another "
+                f"the judge adds nothing to the label histogram (expected log loss "
+                f"{cordial:.2f} against {histogram:.2f} nats). Label more texts, or use another "
                 "judge."
             )
     doubtful = [
@@ -195,8 +195,8 @@ def warn(expected: ExpectedLoss | None, diagnostics: Mapping[str, Mapping[str, A
     ]
     if doubtful:
         warnings.append(
-            f"some posteriors are not to be trusted ({'; '.join(doubtful)}). Compare with NUTS as "
-            "the inference."
+            f"some posteriors are unreliable ({'; '.join(doubtful)}). Refit with NUTS as the "
+            "inference and compare."
         )
     return warnings
 

@@ -28,6 +28,7 @@ from cordial_ppl.data.smoothing import smooth_counts
 from cordial_ppl.decisions.forecasting import FEWEST, Range
 from cordial_ppl.decisions.judge import LEVEL, Points, score_points
 from cordial_ppl.decisions.records import list_fields
+from cordial_ppl.errors import count
 from cordial_ppl.runtime.arrays import FLOOR
 
 LABELS_TO_BELIEVE = 50
@@ -44,7 +45,7 @@ LEAST_HOPE = 0.02
 """Share of texts by which the most probable option has to beat the commonest label, or may."""
 
 NO_NEARER = (
-    "Although its median is no nearer to the labels than the judge's, it gives each label a "
+    "Its median is no closer to the labels than the judge's, but the calibrator gives each label a "
     "probability and removes the judge's bias from means and shares."
 )
 """What is said where the distance does not fall."""
@@ -53,8 +54,8 @@ NOT_THE_TOP = "Use the probabilities and means, not the top choice."
 """What is said where the top choice is right no more often than the commonest label."""
 
 NO_MORE_OFTEN = (
-    "On these labels that is no more often; it beats the histogram by its probabilities, from "
-    "which means and shares are computed."
+    "The most common label is right at least as often, but the calibrator's probabilities beat "
+    "the histogram, and means and shares are computed from these probabilities."
 )
 """What is said where that may be luck, beside the advice to use the calibrator."""
 
@@ -100,19 +101,19 @@ class Verdict:
     @property
     def text(self) -> str:
         """Return the verdict in one line."""
-        labels = f"{self.labels} label{'' if self.labels == 1 else 's'}"
+        labels = count(self.labels, "label")
         if self.target is not None:
-            verdict = f"Label about {self.target - self.labels} more, to {self.target}"
+            more = count(self.target - self.labels, "more text")
+            verdict = f"Label about {more} ({self.target} in all)"
         else:
             verdict = {Advice.USE: "Use it", Advice.REJECT: "Do not use it"}[self.advice]
         if self.alike and self.labels > 1:
-            return f"{verdict}: all {labels} are alike, so nothing can be learned from them."
+            return f"{verdict}: all {labels} are identical, so nothing can be learned from them."
         if self.labels < FEWEST or self.calibrated is None or self.histogram is None:
-            few = "is" if self.labels == 1 else "are"
-            return f"{verdict}: {labels} {few} too few to tell how good it is."
+            return f"{verdict}: {labels} cannot show how good the calibrator is."
         why = {
             Advice.USE: "it beats always predicting the label histogram",
-            Advice.LABEL: f"{labels} do not show yet whether it beats always predicting the label "
+            Advice.LABEL: f"{labels} do not yet show whether it beats always predicting the label "
             "histogram",
             Advice.REJECT: "it hardly beats always predicting the label histogram",
         }[self.advice]
@@ -140,7 +141,7 @@ class Verdict:
         side = "lower" if lower >= 0 else "higher"
         sentences.append(
             f"Its log loss on these {self.labels} labels is {abs(lower):.2f} nats {side} than the "
-            f"histogram's; on other texts expect a gain of {self.gain}."
+            f"histogram's. On other texts, expect a gain of {self.gain} nats."
         )
         return sentences
 
@@ -149,7 +150,7 @@ class Verdict:
         return self.text
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as values that JSON can express."""
+        """Return everything as JSON-compatible values."""
         return list_fields(self) | {"text": self.text}
 
 
@@ -207,9 +208,9 @@ def judge(
     first, shares, weights = per_text
     # Rounding of equal weights is no difference.
     effective = round(per_text.effective, 6)
-    count = int(effective)
+    size = int(effective)
     if out_of_fold is None:
-        return Verdict(Advice.LABEL, count, FEWEST, reader, alike=per_text.alike)
+        return Verdict(Advice.LABEL, size, FEWEST, reader, alike=per_text.alike)
     counts, total, others = weights @ shares, weights.sum(), guess_others(per_text)
     histogram = smooth_counts(counts)
     probs = out_of_fold[first]
@@ -236,7 +237,7 @@ def judge(
     elif effective >= LABELS_TO_REJECT and highest < LEAST_GAIN and not per_text.alike:
         advice, target = Advice.REJECT, None
     else:
-        advice, target = Advice.LABEL, max(LABELS_TO_REJECT, 2 * count)
+        advice, target = Advice.LABEL, max(LABELS_TO_REJECT, 2 * size)
     hope = np.average(probs.max(axis=1), weights=weights) - (weights @ probs).max() / total
     rows = np.arange(len(probs))
     leads = shares[rows, probs.argmax(axis=1)] - shares[:, guess.argmax()]
@@ -246,7 +247,7 @@ def judge(
     weak = lead <= 0 and max(hope, share * lead + (1 - share) * hope + luck) <= LEAST_HOPE
     return Verdict(
         advice=advice,
-        labels=count,
+        labels=size,
         target=target,
         reader=reader,
         histogram=guessed._replace(loss=(calibrated.loss or 0.0) + measured),

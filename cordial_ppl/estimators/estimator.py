@@ -39,11 +39,11 @@ SORTING = RANKING, "sklearn.calibration", "sklearn.ensemble", "sklearn.utils._re
 class Estimator[F: AnyFit](Parameters, ABC):
     """A weighted mixture of fitted members, with scikit-learn's interface.
 
-    Readings in a pandas or polars data frame give predictions in one, with the same index.
+    Readings in a pandas or polars data frame give predictions in a data frame with the same index.
 
     Attributes:
         options: names of the K ordered options, in order; by default 0..K-1.
-        fit_: the fit as one record, which predictions and decisions are made from.
+        fit_: the fit as one record, used by predictions and decisions.
         weights_: weight of each member by name.
         classes_: the K options in order, in the terms of ``predict``.
         n_features_in_: the number of options, K.
@@ -62,7 +62,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         """
         if "_fitted" not in vars(self):
             raise NotFittedError(
-                f"this {type(self).__name__} is not fitted: call fit(logits, labels) first."
+                f"this {type(self).__name__} is not fitted. Call fit(logits, labels) first."
             )
         return vars(self)["_fitted"]
 
@@ -89,7 +89,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
     def feature_names_in_(self) -> np.ndarray:
         """Names of the columns of the fit."""
         if self.fit_.columns is None:
-            raise AttributeError("the readings of the fit had no names of columns.")
+            raise AttributeError("the readings passed to fit had no column names.")
         return self.fit_.columns
 
     def fit[T: "Estimator[Any]"](
@@ -139,7 +139,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         entered = without_labels(readings, extra)
         data = label_rows(entered, scale, labels, sample_weight, texts)
         if data.unread.all():
-            raise InputError("a fit needs texts that have a reading; none of these has one.")
+            raise InputError("no text has a reading, so there is nothing to fit.")
         self.fit_ = self._fit(data, scale, settings, names)
         return self
 
@@ -163,7 +163,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         return like(logits, self._probs(logits, covariates), self.classes_)
 
     def predict(self, logits: Any, covariates: Mapping[str, Any] | None = None) -> Any:
-        """Predict the best option of each text, in the terms that the labels were given in.
+        """Predict the best option of each text, in the form of the labels.
 
         Returns:
             Option names, or whole numbers 0..K-1 if no options were named, shape ``[m]``; for a
@@ -186,11 +186,11 @@ class Estimator[F: AnyFit](Parameters, ABC):
     ) -> tuple[Any, Any]:
         """Predict a credible interval of each text's expected position on the scale.
 
-        The uncertainty is that of a fit to few labels: parameters of the channels vary over their
-        posteriors, members over their weights.  It is not the spread of single labels, few of which
-        it holds: see ``predict_label_interval``.  A channel contributes the draws that it predicts
-        with, a calibrator its one prediction.  An interval that misses ``predict_mean``, which can
-        happen with ``inference="mode"``, is widened to it.
+        The interval covers the uncertainty of a fit to few labels: channel parameters vary over
+        their posteriors, members over their weights. It does not cover the spread of single labels;
+        see ``predict_label_interval``. A channel contributes its draws, a calibrator its one
+        prediction. An interval that misses ``predict_mean``, which can happen with
+        ``inference="mode"``, is widened to include the mean.
 
         Args:
             logits: option logits, as in ``predict_proba``.
@@ -211,13 +211,13 @@ class Estimator[F: AnyFit](Parameters, ABC):
     def predict_label_interval(
         self, logits: Any, level: float = 0.9, covariates: Any = None
     ) -> tuple[Any, Any]:
-        r"""Predict the interval in which a person's label of each text falls.
+        r"""Predict an interval for a person's label of each text.
 
         .. math:: \operatorname{arg\,min}_{[a, b]}
            \{ b - a : P(a \le z \le b) \ge \mathrm{level} \}
 
-        It is the shortest run of options, by ``predict_proba``, into which a label falls with a
-        probability of at least ``level``; of several the most probable.
+        The interval is the shortest run of options that contains a label with probability at least
+        ``level`` (by ``predict_proba``); of several, the most probable.
 
         Args:
             logits: option logits, as in ``predict_proba``.
@@ -315,7 +315,7 @@ def _check_caller(scale: Scale, method: str | None = None) -> None:
     wanted = frame and frame.f_locals.get("method")
     if caller.startswith(SORTING) and not in_order and method in (None, wanted):
         raise InputError(
-            "scikit-learn numbers labels from 0, and takes columns, in the alphabetical order of "
-            f"names: not as the options {list_names(scale.options)}. Give labels as numbers "
-            "0..K-1 and no options, or scoring=cordial_ppl.scores.neg_log_loss."
+            "scikit-learn expects labels numbered from 0 and columns in alphabetical order, unlike "
+            f"the options {list_names(scale.options)}. Pass labels as numbers 0..K-1 without "
+            "options, or use scoring=cordial_ppl.scores.neg_log_loss."
         )

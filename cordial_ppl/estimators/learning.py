@@ -72,9 +72,9 @@ def learn_prior(
             ``(task, reader)``.
         channels: which channels to fit, by name, path of a channel file (whose code is run), or
             ``Channel``.
-        leave_out: tasks to leave out, by name.
+        leave_out: tasks to exclude, by name.
         rule: "cautious", as above, or "paper".
-        vector: also learn parameters of single options, from tasks of equally many.
+        vector: also learn parameters of single options, from tasks with the same number of options.
         units: power of classes in the unit of further parameters, such as ``{"drift": 1}``.
         seed: seed of what is drawn from large tasks.
 
@@ -82,29 +82,29 @@ def learn_prior(
         The prior, for ``Cordial(prior=...)``.
 
     Raises:
-        InputError: a task's readings or labels cannot be used, fewer than two are left, names are
-            doubled or unknown, or tasks of different K have a parameter of unknown unit.
+        InputError: a task's readings or labels are invalid, fewer than two tasks are left, a name
+            is repeated or unknown, or tasks of different K have a parameter of unknown unit.
         ChannelError: there is no such channel, or it breaks the contract.
     """
     models = [load_channel(channel) for channel in check_list("channels", channels)]
     if not models or len({model.name for model in models}) < len(models):
-        raise InputError("channels must be one or several, each of another name.")
+        raise InputError("channels must list at least one channel, each with a unique name.")
     listed = check_list("tasks", tasks)
     named = tasks if isinstance(tasks, Mapping) else {f"task {i}": t for i, t in enumerate(listed)}
     data = [_check(key, task, count_levels(*models)) for key, task in named.items()]
     if len({fit.name for fit, _ in data}) < len(data):
-        raise InputError("a task and reader occur twice: give each pair its own name.")
+        raise InputError("a (task, reader) pair occurs twice. Give each pair a unique name.")
     check_tasks(leave_out, list(dict.fromkeys(fit.task for fit, _ in data)))
     data = [(fit, texts) for fit, texts in data if fit.task not in leave_out]
     counts = [(fit.name, len(texts.labels)) for fit, texts in data]
     if few := [f"{name} ({number})" for name, number in counts if number < FEWEST_LABELS]:
         warn(
-            f"fits to fewer than {FEWEST_LABELS} labels say less of the reader than of the prior "
-            f"in the channel's file: {list_names(few)}."
+            f"fits with fewer than {FEWEST_LABELS} labels reflect the prior in the channel file "
+            f"more than the judge: {list_names(few)}."
         )
     covariates = tuple(data[0][1].covariates) if data else ()
     if any(tuple(texts.covariates) != covariates for _, texts in data):
-        raise InputError("all tasks must come with the same covariates.")
+        raise InputError("all tasks must have the same covariates.")
     settings = Rule(rule, vector, dict(units or {}))
     learned = {model.name: LearnedChannel(model.digest, covariates) for model in models}
     # A wrong rule, unit or channel is refused before anything is fitted.
@@ -133,16 +133,14 @@ def _check(key: Any, task: Any, levels: Mapping[str, int]) -> tuple[TaskFit, Lab
     """Validate one task, which is not fitted yet; a message begins with its name."""
     names = (key, "") if isinstance(key, str) else key
     if not (isinstance(names, tuple) and [*map(type, names)] == [str, str]):
-        raise InputError(
-            f"tasks must be named by a task or by (task, reader), as text; got {key!r}."
-        )
+        raise InputError(f"a task name must be text or a pair (task, reader), got {key!r}.")
     with naming(", ".join(filter(None, names))):
         if not isinstance(task, Sequence) or not 2 <= len(task) <= 3 or isinstance(task, str):
-            raise InputError("a task must be (logits, labels) or (logits, labels, covariates).")
+            raise InputError("each task must be (logits, labels) or (logits, labels, covariates).")
         logits = as_logits(task[0])
         labels = Scale.default(logits.shape[1]).encode(task[1])
         if len(labels) != len(logits):
-            raise InputError(f"{len(logits)} rows of logits came with {len(labels)} labels.")
+            raise InputError(f"got {len(logits)} rows of logits but {len(labels)} labels.")
         covariates = task[2] if len(task) > 2 else None
         extra = as_covariates(covariates, len(logits), levels=levels)
     counts = np.bincount(labels, minlength=logits.shape[1]).tolist()
@@ -156,8 +154,8 @@ def _find_mode(target: Target, texts: Labelled, task: str) -> dict[str, list[flo
     gradient = posterior.diagnostics.gradient_norm
     if not gradient < STEEPEST:
         warn(
-            f"the mode of channel {target.channel.name!r} on {task!r} was not found (gradient "
-            f"{gradient:.0e}): its fit may be off."
+            f"the search for the mode of channel {target.channel.name!r} on {task!r} did not "
+            f"converge (gradient {gradient:.0e}). This fit may be inaccurate."
         )
     return {site.name: posterior.draws[0, site.slice].tolist() for site in target.sites}
 
@@ -172,18 +170,18 @@ def describe_prior(prior: LearnedPrior, rows: Sequence[Mapping[str, Any]]) -> st
     readers = {fit.reader for fit in prior.fits if fit.reader}
     least, *_, most = sorted(sum(fit.counts) for fit in prior.fits * 2)
     labels = f"{least:,} to {most:,} labels" if most > least else f"{least:,} labels"
-    by = f" by {count(len(readers), 'reader')}" if readers else ""
+    by = f" with {count(len(readers), 'judge')}" if readers else ""
     lines = [
         f"A prior from {count(len(prior.tasks), 'task')}{by}, {count(len(prior.fits), 'fit')} to "
         f"{labels} each\n  {list_names(prior.tasks)}\n",
-        "Moved most, against the channels' own: what a fit expects before it has seen a label",
+        "Largest changes of the prior centre, compared with the channels' own priors",
     ]
     # How far a centre has moved, in units of the channel's own width.
     moves = [abs(row["loc"] - row["default_loc"]) / row["default_scale"] for row in rows]
     for index in np.argsort(moves, stable=True)[::-1][:SHOWN]:
         row = rows[index]
         lines.append(
-            f"  {row['channel']}: {row['parameter']} {row['centre']:.2f} in place of "
+            f"  {row['channel']}: {row['parameter']} {row['centre']:.2f} instead of "
             f"{row['default_centre']:.2f}"
         )
     return "\n".join(lines)

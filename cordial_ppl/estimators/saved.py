@@ -9,7 +9,7 @@ from cordial_ppl.runtime import storage
 
 
 def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> Any:
-    """Read a fitted stack, a fusion of several readers, or what was learned of users.
+    """Load a fitted stack, a fusion of several judges, or a fitted user shift.
 
     Args:
         path: a file that ``save`` wrote.

@@ -163,7 +163,7 @@ class LabelFree(LogitCalibrator):
 
 
 class RawReading(LabelFree):
-    """The reading as it is, ``softmax(l)``: what every calibrator is to improve on."""
+    """The raw reading, ``softmax(l)``: the baseline for every calibrator."""
 
     name = "raw"
 
@@ -216,7 +216,7 @@ class ChannelCalibrator(Estimator[Fit]):
         """The settings, validated and complete; see ``Estimator.settings``."""
         full = tuple(name for name in FULL_CHANNELS if name == self.channel)
         if full and not (self.inference == "default" and self.prior is None):
-            raise InputError(f"the channel {self.channel!r} takes neither inference nor prior.")
+            raise InputError(f"channel {self.channel!r} does not support inference or prior.")
         return make_settings(
             Defaults(calibrators=full),
             channels=() if full else (self.channel,),
@@ -229,12 +229,12 @@ class ChannelCalibrator(Estimator[Fit]):
         """The posterior of the channel's parameters."""
         for posterior in self.fit_.posteriors.values():
             return posterior
-        raise AttributeError(f"the channel {self.channel!r} has no posterior.")
+        raise AttributeError(f"channel {self.channel!r} has no posterior.")
 
     def to_datatree(
         self, logits: Any = None, labels: Any = None, covariates: Any = None
     ) -> "DataTree":
-        """Export the posterior to ArviZ; arguments and errors are of ``Stack.to_datatree``."""
+        """Export the posterior to ArviZ; arguments and errors as in ``Stack.to_datatree``."""
         for tree in answers.export(self.fit_, logits, labels, covariates).values():
             return tree
-        raise InputError(f"the channel {self.channel!r} has no posterior.")
+        raise InputError(f"channel {self.channel!r} has no posterior.")

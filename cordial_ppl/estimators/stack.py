@@ -36,7 +36,7 @@ ARGUMENTS = "channels", "calibrators", "inference", "prior", "weight_counts", "s
 
 
 class Stack(Estimator[Fit]):
-    """Weighted mixture of channels and calibrators; base of the named ones.
+    """Weighted mixture of channels and calibrators; base class of the named stacks.
 
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
@@ -95,10 +95,10 @@ class Stack(Estimator[Fit]):
         return self.fit_.posteriors
 
     def summary(self, forecast: Forecast | None = None) -> str:
-        """Describe the reader's faults, weights, expected log loss and a verdict in plain words.
+        """Describe the judge's bias and noise, the weights and losses, with a verdict.
 
         Args:
-            forecast: what more labels would give, from ``forecast``, for a sentence on it.
+            forecast: the result of ``forecast``, to add a sentence on more labels.
         """
         return answers.describe(self.fit_, forecast).text
 
@@ -114,15 +114,15 @@ class Stack(Estimator[Fit]):
     ) -> Estimate:
         """Estimate the mean label and the shares of the options, of a corpus and of its groups.
 
-        Intervals are meant to hold in repeated sampling: of labels, and of texts too where the
-        claim is about texts like these.  Labelled texts count as themselves.  A group has an effect
-        of its own, for a reader errs differently by group; one without labels is extrapolated.
+        Intervals aim at coverage in repeated sampling of labels, and also of texts if the target is
+        texts like these. Labelled texts count with their labels. Each group has its own effect,
+        because a judge errs differently by group. A group without labels is extrapolated.
 
         Args:
             logits: option logits of all texts, labelled or not, shape ``[N, K]``.
-            rows: positions in ``logits`` of the texts of the fit, in its order, one per label or
-                per text.  The mean of a text's labels counts as its label.
-            question: what is asked, and how texts were labelled: a ``Question``.
+            rows: positions in ``logits`` of the texts of the fit, in the order of the fit, one per
+                label or per text. The mean of a text's labels counts as its label.
+            question: a ``Question``: what to estimate, and how the labelled texts were chosen.
             covariates: per-text covariates, as in ``fit``, each of shape ``[N]``.
             draws: how many draws of each channel.
             **fields: fields of the question, by name, such as ``groups=systems``.
@@ -131,8 +131,8 @@ class Stack(Estimator[Fit]):
             The estimates.
 
         Raises:
-            InputError: the readings or groups are invalid, ``rows`` are other texts than those of
-                the fit, or there are no draws: without channels, or with ``inference="mode"``.
+            InputError: the readings or groups are invalid, ``rows`` do not match the texts of the
+                fit, or there are no draws (no channels, or ``inference="mode"``).
             NotFittedError: ``fit`` was not called yet.
 
         Source:
@@ -147,12 +147,12 @@ class Stack(Estimator[Fit]):
     def decide(
         self, logits: Any, rows: Any = None, covariates: Any = None, **rule: Any
     ) -> deciding.Decisions:
-        r"""Decide which texts pass, which fail, and which a person has to see.
+        r"""Decide which texts pass, which fail, and which need a person.
 
         .. math:: d(x) = \operatorname{arg\,min}_d \sum_z \hat p(z \mid x)\, L_{zd}
 
-        With ``agree`` people see the most doubtful texts, as few as keep that agreement of the
-        others.  A text that has labels is decided by them.
+        With ``agree``, people see the most doubtful texts, and as few as possible so that the rest
+        reach that agreement. Labels decide the texts that have them.
 
         Args:
             logits: option logits of all texts, shape ``[N, K]``.
@@ -184,29 +184,29 @@ class Stack(Estimator[Fit]):
     def forecast(
         self, logits: Any, covariates: Any = None, *, counts: Sequence[int] | None = None
     ) -> Forecast:
-        """Forecast what more labels would give: log loss, and the interval of the texts' mean.
+        """Forecast the gain from more labels: log loss, and the interval of the mean.
 
-        Nothing is fitted for it.  With fewer than 20 labels nothing is forecast.
+        No model is fitted. A forecast needs at least 20 labels.
 
         Args:
-            logits: option logits of all texts that the mean is wanted of, ``[m, K]``.
+            logits: option logits of all texts whose mean you want, ``[m, K]``.
             covariates: their covariates, as in ``fit``.
             counts: numbers of labels; by default 2, 3, 5 and 10 times those of the fit.
 
         Returns:
-            The loss to expect now, and at these numbers of labels, with 80 % ranges.
+            The expected loss now and for these numbers of labels, with 80 % ranges.
 
         Raises:
             NotFittedError: ``fit`` was not called yet.
-            InputError: the readings are invalid, or the calibrator has no folds, or no channel
-                with draws.
+            InputError: the readings are invalid, or the calibrator has no folds or no channel with
+                draws.
         """
         return answers.forecast(self.fit_, logits, covariates, counts=counts)
 
     def to_datatree(
         self, logits: Any = None, labels: Any = None, covariates: Any = None
     ) -> "DataTree":
-        """Export the posteriors of all channels to ArviZ: a ``DataTree`` with one child a channel.
+        """Export all channel posteriors to ArviZ, as a ``DataTree`` with a child per channel.
 
         ``az.summary(tree)`` looks at all of them, ``az.summary(tree["mixture"])`` at one, and
         ``az.compare({name: tree[name] for name in calibrator.posteriors_})`` compares them.  Their
@@ -241,7 +241,5 @@ class Stack(Estimator[Fit]):
         """
         name = type(self).__name__
         if name != self._defaults.name:
-            raise InputError(
-                f"only a named stack, such as Cordial, can be saved; this is a {name}."
-            )
+            raise InputError(f"only a named stack, such as Cordial, can be saved, not a {name}.")
         stack_files.save(self.fit_, path, name)

@@ -76,9 +76,9 @@ class PosteriorRecord(Record):
             check_shares(name, getattr(self, name))
         size = texts.logits.shape[-1]
         if any(len(figures) != len(self.draws) for figures in self.transitions.values()):
-            raise ValueError("figures of transitions are of other draws")
+            raise ValueError("the transition statistics do not match the draws")
         if len(self.histogram) != size or self.draws.shape[1] != posterior.target.size:
-            raise ValueError(f"channel {channel.name!r} has other options or parameters than here")
+            raise ValueError(f"the options or parameters of channel {channel.name!r} do not match")
         # Predictions are made in single precision.
         if np.abs(self.draws).max(initial=0) > np.finfo(np.float32).max:
             raise ValueError(f"the draws of channel {channel.name!r} are too large")
@@ -131,18 +131,18 @@ class LabelledRecord(Record):
         logits, columns = self.logits, self.covariates.values()
         if self.read is not None:
             if logits.shape[:-1] != self.read.shape:
-                raise ValueError("what readers have read are other texts than their readings")
+                raise ValueError("the texts marked as read do not match the readings")
             logits = np.where(self.read[..., None], logits, np.nan)
         if (
             logits.ndim < 2
             or logits.shape[-1] != size
             or any(len(each) != len(self.labels) for each in columns)
         ):
-            raise ValueError("the labelled texts are of other options, or lack a covariate")
+            raise ValueError("the labelled texts have wrong options or lack a covariate")
         if not ((self.labels >= 0) & (self.labels < size)).all():
-            raise ValueError("the labels are no options of the scale")
+            raise ValueError("some labels are not options of the scale")
         if self.weights.min(initial=1) <= 0:
-            raise ValueError("the weights of the labels are not positive")
+            raise ValueError("some label weights are not positive")
         fields = self.labels, self.covariates, self.weights, self.texts, self.salt
         return Labelled(logits, *fields)
 
@@ -165,10 +165,10 @@ class AnyFitRecord(Record):
         """
         check_shares("weights", np.array(list(self.weights.values())))
         if self.weights.keys() != {*members}:
-            raise ValueError("the weights are of other members")
+            raise ValueError("the weights do not match the members")
         if self.out_of_fold is not None:
             if self.out_of_fold.shape != (count, self.scale.size):
-                raise ValueError("the out-of-fold probabilities are of other texts or options")
+                raise ValueError("the out-of-fold probabilities do not match the texts or options")
             for probs in self.out_of_fold:
                 check_shares("out-of-fold probabilities", probs)
 
@@ -222,13 +222,13 @@ class FitRecord(AnyFitRecord):
                 kind = CALIBRATORS[name]
                 members[name] = fit = CalibratorFit(kind, kind.params(**params))
                 if not np.isfinite(fit.predict(np.zeros((1, size)))[0]).all():
-                    raise ValueError(f"calibrator {name!r} predicts no probabilities")
+                    raise ValueError(f"calibrator {name!r} does not predict probabilities")
             count = len(read.labels)
             self.check(members, count)
             if self.folds is not None and (
                 self.folds.shape != (count,) or self.folds.min(initial=0) < 0
             ):
-                raise ValueError("the folds are of other labels, or one has a negative number")
+                raise ValueError("the folds do not match the labels, or a fold number is negative")
             check_sketch(self.sketch, size)
             priors = {name: getattr(member, "prior", None) for name, member in members.items()}
             # Fitted to other readings, a default prior is another one; what was given is not.
@@ -266,14 +266,14 @@ def find_channels(
     for name, posterior in saved.items():
         if name in candidates and posterior.digest not in ("", candidates[name].digest):
             raise InputError(
-                f"the calibrator was fitted with another {name}.py than {candidates[name].source}: "
-                "their contents differ. Name the file as it was, or fit the calibrator again."
+                f"{candidates[name].source} differs from the {name}.py that the calibrator was "
+                "fitted with. Pass the original file, or fit the calibrator again."
             )
         if name not in candidates and not (posterior.built_in and name in CHANNELS):
             files = (f"{n}.py" for n in saved if n not in (*candidates, *CHANNELS))
             raise SettingNeeded(
                 f"the calibrator was fitted with the channel file {name}.py.",
-                "Name that file again (its code is run)",
+                "Pass that file again (its code will be run)",
                 "channels",
                 tuple(files) or (f"{name}.py",),
             )

@@ -90,7 +90,7 @@ def read_pairs(
         InputError: A table is not as it must be, two hold the same, or none what is chosen.
     """
     if len(tables) % 2:
-        raise InputError(f"tables come in pairs, READINGS LABELS; got {len(tables)} of them.")
+        raise InputError(f"tables must come in pairs READINGS LABELS, got {len(tables)} tables.")
     result: dict[tuple[str, str], Any] = {}
     for readings, labels in zip(tables[::2], tables[1::2], strict=True):
         with doing("reading"):
@@ -98,7 +98,7 @@ def read_pairs(
                 key = name or readings.stem, by
                 who = " by ".join(filter(None, key))
                 if key in result:
-                    raise InputError(f"{readings}: {who} was in an earlier table.")
+                    raise InputError(f"{readings}: {who} is also in an earlier table.")
                 with naming(who) if name or by else nullcontext():
                     result[key] = drop_unread(*read_labelled(readings, labels, **columns | choice))
                     result[key][1].check_single(of)
@@ -107,10 +107,8 @@ def read_pairs(
         missing = {name for name in chosen if name.partition("=")[2] not in names} - names
         if missing:
             listed = [name for path in tables[::2] for name in list_values(path, setting)]
-            more = f"; found {list_names(dict.fromkeys(listed))}" if listed else ""
-            raise InputError(
-                f"{setting} {min(missing)!r}: no table has labelled texts of it{more}."
-            )
+            more = f" The tables have {list_names(dict.fromkeys(listed))}." if listed else ""
+            raise InputError(f"no table has labelled texts for {setting} {min(missing)!r}.{more}")
     return result
 
 
@@ -131,11 +129,11 @@ def _list_choices(
     wanted: dict[str, Any] = _choose(here, "task", tasks)
     if len(wanted) > 1 and not there:
         raise InputError(
-            f"{labels} needs a column task, for {readings} holds {', '.join(wanted)}; or choose "
-            "the task that the labels are of."
+            f"{labels} has no column 'task', but {readings} has several tasks: "
+            f"{', '.join(wanted)}. Add the column, or choose the task that the labels belong to."
         )
     if here and there and not here.keys() & there:
-        raise InputError(f"{labels} has labels of none of the tasks {', '.join(here)}.")
+        raise InputError(f"{labels} has no labels for any task of {readings}: {', '.join(here)}.")
     if not here and (not tasks or readings.stem in tasks):
         wanted = {"": None}
     for name, task in wanted.items():

@@ -58,15 +58,15 @@ def make_methods(
     for name in () if isinstance(methods, Mapping) else check_list("methods", methods):
         title = Path(name).stem if name.endswith(".py") else name
         if title in made:
-            raise InputError(f"two methods are called {title!r}: name each once.")
+            raise InputError(f"two methods are called {title!r}. Name each method once.")
         if not (name in METHODS or name in CHANNELS or name.endswith(".py")):
             raise InputError(
-                f"there is no method {name!r}: take one of {', '.join(METHODS)}, a channel "
+                f"there is no method {name!r}. Use one of {', '.join(METHODS)}, a channel "
                 f"({', '.join(CHANNELS)}) or the path of a channel file."
             )
         made[title] = METHODS[name]() if name in METHODS else single.ChannelCalibrator(name)
     if not made:
-        raise InputError("a sweep needs a method: name one.")
+        raise InputError("a sweep needs at least one method.")
     for name, estimator in made.items():
         with naming(f"method {name!r}"):
             _ = estimator.settings  # Validates them, and reads channel files.

@@ -18,7 +18,7 @@ Cuts = Float[np.ndarray, " cuts"]
 
 
 class Raters(NamedTuple):
-    """People who label texts: an impression is quality plus noise, cut at fixed places.
+    """People who label texts: quality plus noise, cut at fixed thresholds.
 
     An impression is `u = (q + o + noise e) / sqrt(1 + offset^2 + noise^2)` with standard normal q
     and e and the person's offset `o ~ N(0, offset^2)`; the label is the number of cuts below
@@ -60,7 +60,7 @@ class Raters(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """A language model that reads the same texts: with noise, with other cuts, far too sure.
+    """A language model that rates the same texts: noisy, with other thresholds, over-confident.
 
     The reader's cut t of 1..K-1 is `stretch` times the raters' cut, plus
     `severity sin(pi t / K)^(1/2)`, severe in the middle and less so towards the ends, plus
@@ -118,7 +118,7 @@ class SyntheticReadings(NamedTuple):
 
 
 def reviews(n: int = 2020, seed: int = 0, *, options: int = 5) -> SyntheticReadings:
-    """Make reviews with a star rating, and the readings of a severe and over-confident reader.
+    """Make reviews with a star rating, and the readings of a severe and over-confident judge.
 
     Quality is standard normal; `Raters` label it and a `Reader` reads it. With five stars, three
     in five reviews get all five; the reader is right about seven in ten, gives its choice 0.93
@@ -138,7 +138,7 @@ def reviews(n: int = 2020, seed: int = 0, *, options: int = 5) -> SyntheticReadi
     """
     if n < 1 or options < 2:
         raise InputError(
-            f"reviews need at least 1 text and 2 options; got n={n} and options={options}."
+            f"reviews need at least 1 text and 2 options, got n={n} and options={options}."
         )
     rng, raters = np.random.default_rng(seed), Raters(options)
     quality = rng.standard_normal(n)

@@ -74,11 +74,11 @@ def split_task(
     scale = Scale.of(options, readings.shape[1])
     codes, count = scale.encode(labels), len(readings)
     if len(codes) != count:
-        raise InputError(f"{count} rows of logits came with {len(codes)} labels.")
+        raise InputError(f"got {count} rows of logits but {len(codes)} labels.")
     if not 0 < report < count:
         raise InputError(
-            f"task {name!r} has {count} labelled texts, and {report} of them are to be scored: "
-            f"score 1 to {count - 1}, so that some are left to draw labels from."
+            f"task {name!r} has {count} labelled texts, so report={report} is not possible. Score "
+            f"1 to {count - 1} texts, which leaves texts to draw labels from."
         )
     texts = Labelled(readings, codes, as_covariates(covariates, count))
     order = np.random.default_rng([check_seed(seed), SPLIT]).permutation(count)
@@ -121,8 +121,8 @@ def read_tasks(
         items = {*labelled.item_ids}
         if odd := first.setdefault(name, items) ^ items:
             raise InputError(
-                f"{readings}: judges must have read the same labelled texts, but only some have "
-                f"read {min(odd)!r}. Name one judge, or remove what not all have read."
+                f"{readings}: all judges must rate the same labelled texts, but only some rated "
+                f"{min(odd)!r}. Choose one judge, or remove texts that not all judges rated."
             )
         part, count = take_labelled(table, labelled, rows, channels), len(rows)
         scored = report or (REPORT if count > REPORT else count // 2)

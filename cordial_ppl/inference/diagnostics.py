@@ -18,21 +18,21 @@ LARGEST_GRADIENT = 1e-4
 
 
 class Diagnostics(NamedTuple):
-    """How a posterior was found and whether it can be believed; NaN where a figure has no meaning.
+    """How a posterior was found and whether it can be trusted; NaN where a figure is undefined.
 
     Attributes:
         method: "default", "laplace", "mode" or "nuts".
-        khat: Pareto shape of the importance weights: above `khat_limit` they are not reliable.
+        khat: Pareto shape of the importance weights, which are unreliable above `khat_limit`.
         ess: effective sample size of the importance weights, or of the NUTS draws.
         acceptance: acceptance rate of the last moves.
         gradient_norm: largest component of the gradient at the mode, in prior-whitened coordinates.
-        repairs: how often the draws were moved and weighed again.
+        repairs: how often the draws were moved and reweighted.
         trusted: whether all figures are within their limits.
         fold_khat: worst Pareto shape of the weights that carry the draws over to the folds of the
             labels; where it was high, they were moved too.  NaN without folds, or where each
             was fitted afresh.
-        divergences: how many transitions of NUTS diverged.
-        chains: how many chains of NUTS the draws are of, one after another; one by other methods.
+        divergences: number of divergent NUTS transitions.
+        chains: number of NUTS chains, stored one after another; one for other methods.
     """
 
     method: str
@@ -56,7 +56,7 @@ class Draws(NamedTuple):
         diagnostics: what they are worth.
         probs: probabilities of the texts under the draws, labels seen or not, with rows of padding
             after them; None where they were not computed.
-        transitions: of NUTS, figures of the step that led to each draw, each of shape ``[S]``.
+        transitions: NUTS statistics of the step that led to each draw, each of shape ``[S]``.
     """
 
     draws: Float[np.ndarray, "S P"]

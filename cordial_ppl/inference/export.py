@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PRIOR_DRAWS = 1000
 
 CHAINED = "chains of NUTS"
-RESAMPLED = "one chain of draws that were resampled by their weights: r_hat has no meaning"
+RESAMPLED = "one chain of draws resampled by weight, for which r_hat has no meaning"
 
 
 def to_datatree(

@@ -269,8 +269,8 @@ def check_modes(target: Target, modes: Sequence[Mode]) -> None:
     if not all(np.isfinite(mode.log_density) for mode in modes):
         check_gradient(target)
         raise InputError(
-            f"the density of channel {target.channel.name!r} is zero wherever the search for its "
-            "mode begins: look at its prior, or use the default inference."
+            f"the density of channel {target.channel.name!r} is zero at every starting point of "
+            "the search for the mode. Check the prior, or use the default inference."
         )
 
 
@@ -329,22 +329,24 @@ def fit_channel(
 
     Args:
         channel: name, path of a channel file, or channel.
-        logits: option logits, shape ``[n, K]``; for a channel of several readers ``[n, R, K]``,
-            with NaN for the options of a reader that has not read a text.
+        logits: option logits, shape ``[n, K]``; for a channel of several judges ``[n, R, K]``, with
+            NaN where a judge has not rated a text.
         labels: options 0..K-1, shape ``[n]``.
         method: "default", "laplace", "mode" or "nuts".
-        prior: what replaces the channel's own: location and scale of all unconstrained parameters,
-            or, as in ``ChannelCalibrator``, those of some by name, a learned prior or its file.
+        prior: replaces the channel's own prior: location and scale of all unconstrained parameters,
+            or, as in ``ChannelCalibrator``, of some parameters by name, a learned prior, or a prior
+            file.
         seed: seed of the random numbers.
-        covariates: per-text covariates that the channel uses, each of shape ``[n]``; those that it
-            has levels of, such as users, are whole numbers.
+        covariates: per-text covariates that the channel uses, each of shape ``[n]``; covariates
+            with levels, such as users, are whole numbers.
 
     Returns:
-        The posterior; ``diagnostics.trusted`` says whether to believe it, and a warning if not.
+        The posterior; ``diagnostics.trusted`` shows whether it is reliable, and a warning is issued
+        if not.
 
     Raises:
-        InputError: the readings, labels, prior or covariates are not usable, one that the channel
-            uses is missing, or the method is unknown.
+        InputError: the readings, labels, prior or covariates are invalid, a covariate is missing,
+            or the method is unknown.
         ChannelError: the channel is unknown or breaks the contract.
     """
     check_names("method", [getattr(method, "name", method)], METHODS)
@@ -353,7 +355,7 @@ def fit_channel(
     *readers, size = readings.shape[1:]
     codes = Scale.default(size).encode(labels)
     if len(codes) != len(readings):
-        raise InputError(f"{len(readings)} rows of logits came with {len(codes)} labels.")
+        raise InputError(f"got {len(readings)} rows of logits but {len(codes)} labels.")
     extra = as_covariates(covariates, len(readings), levels=count_levels(chosen))
     target = build_target(chosen, size, tuple(extra), *readers)
     pair = isinstance(prior, tuple | list | np.ndarray) and len(prior) == 2
@@ -412,9 +414,9 @@ def fit_nuts(
         channel: name, path of a channel file, or channel.
         readings: option logits, as of `fit_channel`.
         labels: options 0..K-1, shape ``[n]``.
-        draws: draws that are kept of each chain.
+        draws: number of draws kept per chain.
         chains: number of chains.
-        warmup: steps of each chain before these.
+        warmup: number of warm-up steps per chain.
         settings: ``prior``, ``seed`` and ``covariates``, as of `fit_channel`.
     """
     # R-hat halves each chain.

@@ -36,9 +36,9 @@ class Nuts(NamedTuple):
     """How long NUTS runs.
 
     Attributes:
-        draws: draws that are kept of each chain.
+        draws: number of draws kept per chain.
         chains: number of chains, side by side.
-        warmup: steps of each chain before these.
+        warmup: number of warm-up steps per chain.
     """
 
     draws: int = 500

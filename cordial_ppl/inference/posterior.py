@@ -40,10 +40,10 @@ class Posterior:
         histogram: smoothed label histogram that the channel falls back on, shape ``[K]``.
         draws: unconstrained parameters, shape ``[S, P]``.
         weights: weights of the draws, which sum to one, shape ``[S]``.
-        diagnostics: how the draws were found and whether they can be believed.
-        data: the labelled texts that it was fitted to.
+        diagnostics: how the draws were found and whether they are reliable.
+        data: the labelled texts of the fit.
         prior: location and scale of the unconstrained parameters; None for the channel's own.
-        transitions: of NUTS, figures of the step that led to each draw, each of shape ``[S]``.
+        transitions: NUTS statistics of the step that led to each draw, each of shape ``[S]``.
     """
 
     channel: Channel
@@ -141,13 +141,13 @@ class Posterior:
         return estimate_log_evidence(self)
 
     def uninformative_reading(self) -> Readings:
-        """Return readings of one text that say nothing, for priors that do not look at any."""
+        """Return an uninformative reading of one text, for priors that ignore readings."""
         extra = dict.fromkeys(self.data.covariates, np.zeros(1))
         return Readings(np.zeros((1, *self.data.logits.shape[1:])), self.histogram, extra)
 
     @property
     def replaced_prior(self) -> Prior:
-        """Location and scale of the unconstrained parameters, whether replaced or the channel's."""
+        """Location and scale of the prior of the unconstrained parameters, own or replaced."""
         return self.target.prior if self.prior is None else self.prior
 
     def draw_prior(self, draws: int, seed: int) -> Float[np.ndarray, "S P"]:
@@ -255,7 +255,7 @@ class Posterior:
     def draw(
         self, count: int, labels: float, redrawn: bool, rng: np.random.Generator
     ) -> tuple[Float[np.ndarray, "D P"], Float[np.ndarray, "D K"]]:
-        """Draw unconstrained parameters, and the label histogram that goes with each.
+        """Draw unconstrained parameters, each with a label histogram.
 
         Args:
             count: how many equally weighted draws.
@@ -278,7 +278,7 @@ class Posterior:
         draws: Float[np.ndarray, "D P"],
         histograms: Float[np.ndarray, "D K"],
     ) -> Float[np.ndarray, "D m K"]:
-        """Predict under each draw by itself, for logits that are validated and centred."""
+        """Predict under each draw separately, for logits that are validated and centred."""
         readings = self._readings(logits, covariates)
         with jax.enable_x64(True):
             return predict_draws(self.target, draws, histograms, readings)
@@ -295,8 +295,8 @@ def check_probs(probs: Float[np.ndarray, "m K"]) -> Float[np.ndarray, "m K"]:
     if rows.size:
         # A user's channel may take the logarithm of a covariate, say.
         raise InputError(
-            f"the fit gives no probabilities for {name_rows(rows)}: does a reading or "
-            "covariate there lie far outside those of the labelled texts?"
+            f"the fit gives no probabilities for {name_rows(rows)}. Check whether a reading or "
+            "covariate there lies far outside the range of the labelled texts."
         )
     return probs
 
@@ -307,13 +307,13 @@ def warn_if_doubtful(*posteriors: Posterior) -> None:
         names = ", ".join(f"{each.channel.name!r} ({_reason(each)})" for each in doubtful)
         noun, verb = ("s of channels", "are") if doubtful[1:] else (" of channel", "is")
         method = doubtful[0].diagnostics.method
-        advice = f"compare with inference {'default' if method == 'nuts' else 'nuts'!r}"
+        advice = f"Compare with inference {'default' if method == 'nuts' else 'nuts'!r}"
         if method in PAPER_METHODS:
             advice = (
-                "probabilities may be off by several hundredths. Use inference 'default', unless "
-                "the figures of the paper's method are wanted"
+                "Probabilities may be off by several hundredths. Use inference 'default', unless "
+                "you need the results of the paper's method"
             )
-        warn(f"the posterior{noun} {names} {verb} not reliable; {advice}.")
+        warn(f"the posterior{noun} {names} {verb} not reliable. {advice}.")
 
 
 def _reason(posterior: Posterior) -> str:

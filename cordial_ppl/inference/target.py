@@ -214,18 +214,18 @@ class Target:
         loc, scale = (as_numbers(part, "a prior") for part in prior)
         if loc.shape != (self.size,) or scale.shape != (self.size,):
             raise InputError(
-                f"a prior of channel {self.channel.name!r} has {self.size} locations and scales, "
-                f"one for each of {', '.join(self.coordinates)}; got {loc.shape} and {scale.shape}."
+                f"a prior of channel {self.channel.name!r} needs {self.size} locations and scales "
+                f"({', '.join(self.coordinates)}), got shapes {loc.shape} and {scale.shape}."
             )
         if not (np.isfinite(loc).all() and np.isfinite(scale).all() and (scale > 0).all()):
-            raise InputError("the locations of a prior must be finite and its scales positive.")
+            raise InputError("prior locations must be finite, prior scales finite and positive.")
         for site in self.sites:
             default = [part[site.slice] for part in self.prior]
             replaced = [part[site.slice] for part in (loc, scale)]
             if not site.gaussian and not all(map(np.array_equal, default, replaced)):
                 raise InputError(
                     f"the prior of {site.name!r} is not a fixed Gaussian in the unconstrained "
-                    "space: change it in the channel's file."
+                    "space. Change that prior in the channel file."
                 )
         return Prior(loc, scale)
 
@@ -279,8 +279,8 @@ def build_target(
     """
     if channel.several and readers is None:
         raise ChannelError(
-            f"channel {channel.name!r} is of several readers: it takes logits [n, R, K], as "
-            "fit_channel does, and cannot be a member of a stack."
+            f"channel {channel.name!r} models several judges and cannot be a member of a stack. "
+            "Use fit_channel with logits of shape [n, R, K]."
         )
     start_jax()
     # Two threads that ask at once must get the same target, or each would compile all programs.
@@ -325,9 +325,9 @@ def check_gradient(target: Target) -> None:
     if np.isfinite(value) and bad.size:
         raise InputError(
             f"the density of channel {target.channel.name!r} is finite at the centre of its prior, "
-            f"but its gradient by {target.coordinates[bad[0]]} is not. Write 1e6 for an infinite "
-            "cut point, keep 0 out of square roots and logarithms by jnp.where, or use the default "
-            "inference, which needs no gradient."
+            f"but its gradient for {target.coordinates[bad[0]]} is not. Write 1e6 for an infinite "
+            "cut point, use jnp.where to keep 0 out of square roots and logarithms, or use the "
+            "default inference, which needs no gradient."
         )
 
 
@@ -397,14 +397,14 @@ def _refuse(
         )
     if not np.array_equal(seen[: len(options)], options):
         raise ChannelError(
-            f"channel {name!r} observes {seen[: len(options)].tolist()} of texts with the labels "
-            f"{options.tolist()}: write obs=labels, as they come."
+            f"channel {name!r} observes {seen[: len(options)].tolist()} for texts with the labels "
+            f"{options.tolist()}. Pass the labels unchanged: obs=labels."
         )
     if target.channel.source and not np.isfinite(value):
         raise ChannelError(
-            f"the log density of channel {name!r} is {float(value)} at the centre of its prior, "
-            "for plain readings: it must be finite there. Look for a division by zero, or the "
-            "logarithm of zero."
+            f"the log density of channel {name!r} must be finite for plain readings at the centre "
+            f"of its prior, but is {float(value)}. Look for a division by zero or the logarithm of "
+            "zero."
         )
     off = (beside < 0).any(axis=2)
     if target.channel.source:
@@ -412,17 +412,17 @@ def _refuse(
     if off.any():
         wrong = np.round(beside[tuple(np.argwhere(off)[0])], 4).tolist()
         raise ChannelError(
-            f"the probabilities of channel {name!r} must be positive and sum to one; for a plain "
-            f"reading they are {wrong}. Normalise them, by jax.nn.log_softmax for example, before "
-            "observe."
+            f"the probabilities of channel {name!r} must be positive and sum to one, but for a "
+            f"plain reading they are {wrong}. Normalise the probabilities before observe, for "
+            "example by jax.nn.log_softmax."
         )
     unequal = ~np.isclose(beside, alone, rtol=0, atol=INDEPENDENT, equal_nan=True).all(axis=2)
     if unequal.any():
         point, row = np.argwhere(unequal)[0]
         pair = (np.round(part[point, row], 4).tolist() for part in (alone, beside))
         raise ChannelError(
-            "the probabilities that channel {!r} gives a text are {} alone and {} beside other "
-            "texts, some of them labelled: given the parameters, they must follow from its own row "
-            "of readings, not from other rows, labels or noise. Work means and spreads over texts "
-            "into readings or covariates beforehand, or use readings.histogram.".format(name, *pair)
+            "the probabilities that channel {!r} gives a text are {} alone and {} with other "
+            "texts, some of them labelled. Use only parameters and the text's own row of readings, "
+            "not other rows, labels or noise. Put means over texts into readings or covariates "
+            "beforehand, or use readings.histogram.".format(name, *pair)
         )

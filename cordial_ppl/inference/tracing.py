@@ -83,8 +83,8 @@ def describe(
             if not all(map(np.array_equal, *map(jax.tree.leaves, pair))):
                 raise ChannelError(
                     f"channel {channel.name!r} samples {site.name!r} on a space that depends on "
-                    "another parameter or on the texts: sample it on a fixed one, such as (0, 1), "
-                    "and stretch it in the model."
+                    "another parameter or on the texts. Sample on a fixed space, such as (0, 1), "
+                    "and rescale the value in the model."
                 )
             # Of arrays, in place of what was traced.
             sites[index] = site._replace(transform=pair[0])
@@ -117,16 +117,16 @@ def explaining(channel: Channel, size: int) -> Iterator[None]:
         wanted = find_covariates(channel, size)
         if name is not None and {name, f"{name}[0]"} & {*wanted}:
             raise InputError(
-                f"the channel uses the covariate {name!r}, of one value per text, which was not "
-                f"given: covariates={{{name!r}: ...}}."
+                f"the channel needs the covariate {name!r}, with one value per text. Pass "
+                f"covariates={{{name!r}: ...}}."
             ) from error
         raise ChannelError(_explain(channel, size, error)) from error
 
 
 def _refuse_texts(channel: Channel, name: str) -> str:
     return (
-        f"channel {channel.name!r} has a site {name!r} whose shape depends on the number of texts: "
-        "one set of parameters serves all texts. Sample it outside their plate."
+        f"channel {channel.name!r} has a site {name!r} whose shape depends on the number of texts, "
+        f"but all texts share the parameters. Sample {name!r} outside the plate of the texts."
     )
 
 
@@ -135,18 +135,18 @@ def _explain(channel: Channel, size: int, error: BaseException) -> str:
     leaving = jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError
     if isinstance(error, leaving):
         return (
-            f"channel {channel.name!r} cannot be traced: it branches on, or takes out of JAX, "
-            "a parameter, a reading or a label; use jnp.where and jax.numpy instead."
+            f"channel {channel.name!r} cannot be traced, because it branches on a parameter, "
+            "reading or label, or converts one to NumPy. Use jnp.where and jax.numpy instead."
         )
     if isinstance(error, KeyError) and not isinstance(error.args[0], str):
         return (
-            "a channel's covariates have names, as in readings.covariates['length']; it asks for "
+            "covariates of a channel have names, as in readings.covariates['length'], got "
             f"{error.args[0]!r}."
         )
     if "unique name" in str(error):
         return (
-            f"channel {channel.name!r} has two sites of one name ({error}). Each parameter has "
-            "its own name, and observe is called once."
+            f"channel {channel.name!r} has two sites of the same name ({error}). Use a different "
+            "name for each parameter, and call observe once."
         )
     words = say_error(error, channel.source)
     if isinstance(error, NotImplementedError):
@@ -156,8 +156,8 @@ def _explain(channel: Channel, size: int, error: BaseException) -> str:
     for name, shape in few.items():
         if more.get(name, shape) != shape:
             return _refuse_texts(channel, name)
-    tried = f"; it was tried with {TRIED} texts and {size} options" if "shape" in words else ""
-    return f"running the model of channel {channel.name!r} failed: {words}{tried}"
+    tried = f" (tried with {TRIED} texts and {size} options)" if "shape" in words else ""
+    return f"the model of channel {channel.name!r} raised an error: {words}{tried}"
 
 
 class _Wanted(dict):
@@ -247,16 +247,16 @@ def _find_sites(
     label = sampled.pop(LABEL_SITE, None)
     if label is None:
         raise ChannelError(
-            f"channel {channel.name!r} states no likelihood: end the model with "
-            "observe(log_probs, labels), with log_probs of shape [n, K], or with one site over "
+            f"channel {channel.name!r} has no likelihood. End the model with "
+            "observe(log_probs, labels), where log_probs has shape [n, K], or with one site over "
             "0..K-1 per text, such as numpyro.distributions.Categorical."
         )
     ordinal = find_ordinal(label)
     traced_shape = (*ordinal.batch_shape, ordinal.size)
     if traced_shape != shape:
         raise ChannelError(
-            f"channel {channel.name!r} must give log_probs of shape [n, K] = {list(shape)}; "
-            f"it gave {list(traced_shape)}."
+            f"channel {channel.name!r} must return log_probs of shape [n, K] = {list(shape)}, "
+            f"got {list(traced_shape)}."
         )
     sites, start = [], 0
     for name, site in sampled.items():
@@ -274,19 +274,19 @@ def _find_sites(
                 level = f"LEVELS = {{{frame.name!r}: {frame.size}}}"
                 raise ChannelError(
                     f"channel {channel.name!r} has a plate {frame.name!r} of {frame.size} and a "
-                    f"covariate of that name, which must number its places: write {level} into "
+                    f"covariate of the same name, which must index the plate. Add {level} to "
                     "the file, or rename the plate."
                 )
         plates = tuple(frame.name for frame in frames)
         sites.append(Site(name, extent, index, transform, parameter, False, scaled, plates))
     if not sites:
-        raise ChannelError(f"channel {channel.name!r} samples no parameter.")
+        raise ChannelError(f"channel {channel.name!r} has no parameter.")
     names = [site.parameter for site in sites]
     for name, _ in channel.parameters:
         if name not in names:
             raise ChannelError(
-                f"channel {channel.name!r} has words for a parameter {name!r} in PARAMETERS, but "
-                f"none of that name; it has {', '.join(names)}."
+                f"channel {channel.name!r} describes an unknown parameter {name!r} in PARAMETERS. "
+                f"The parameters are {', '.join(names)}."
             )
     return sites
 

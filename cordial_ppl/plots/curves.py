@@ -41,8 +41,8 @@ def learning_curve(scores: "pl.DataFrame", *, ax: Axes | None = None) -> Axes:
     pairs = scores.select("task", "reader").unique(maintain_order=True).rows()
     if len(pairs) != 1:
         raise InputError(
-            "the scores must be of one task and judge (reader): filter them. They are of "
-            f"{'; '.join(map(', '.join, pairs)) or 'none'}."
+            "scores must be from one task and one judge (reader). Filter the table, which has "
+            f"{'; '.join(map(', '.join, pairs)) or 'no scores'}."
         )
     losses = scores.filter(metric="log_loss")
     error = (pl.col("value").std() / pl.len().sqrt()).fill_null(0.0)
@@ -84,8 +84,8 @@ def forecast(forecast: Forecast, *, ax: Axes | None = None) -> Axes:
     """
     if forecast.loss is None or not forecast.counts:
         raise InputError(
-            f"no forecast: {forecast.labels} of {forecast.texts} texts are labelled. It needs "
-            f"{FEWEST} labels or more, and texts without labels."
+            f"a forecast needs at least {FEWEST} labels and some texts without labels, got "
+            f"{forecast.labels} labels for {forecast.texts} texts."
         )
     between = np.geomspace(forecast.labels, forecast.counts[-1], 80).round().astype(int)
     curve = [forecast.at(m) for m in dict.fromkeys(between.tolist())]
@@ -103,7 +103,7 @@ def forecast(forecast: Forecast, *, ax: Axes | None = None) -> Axes:
         axis.errorbar([forecast.labels], [now.value], bar, **mark)
         names = (f"{step.labels}\n±{step.width.value:.2f}" for step in steps)
         _count_labels(axis, [step.labels for step in steps], names)
-        axis.set_xlabel("number of labels, and ± of the texts' mean")
+        axis.set_xlabel("number of labels, and ± of the mean")
         axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=3)
     return axis
 
@@ -131,24 +131,24 @@ def decisions(made: Decisions, *, ax: Axes | None = None) -> Axes:
     """
     curve, people = made.curve, made.curve["people"]
     if not len(people):
-        raise InputError("all texts have labels, which decide: there is nothing to draw.")
+        raise InputError("all texts already have labels, so there is nothing to draw.")
     with drawing(ax) as axis:
         band = {"color": OURS, "alpha": 0.2, "lw": 0, "label": "90 % interval"}
         axis.fill_between(people, curve["low"], curve["high"], **band)
-        axis.plot(people, curve["agreement"], color=OURS, marker="", label="the rest agrees")
+        axis.plot(people, curve["agreement"], color=OURS, marker="", label="agreement on the rest")
         share = made.ways["as decided"][0]
         axis.axvline(share, color=INK, lw=1, ls=":", label=f"as decided: {share:.0%}")
-        axis.set(xlabel="share of the texts that people see", xlim=(-0.02, 1.02))
-        axis.set_ylabel("agreement of the rest with people", color=OURS)
+        axis.set(xlabel="share of texts sent to people", xlim=(-0.02, 1.02))
+        axis.set_ylabel("agreement with people on the rest", color=OURS)
         if made.agree is not None:
-            kept = f"to be kept: {made.agree:g}"
+            kept = f"required: {made.agree:g}"
             axis.axhline(made.agree, color=INK, lw=0.6, ls="--", label=kept)
         handles = axis.get_legend_handles_labels()
         if made.agree is None:
             costs = axis.twinx()
-            costs.plot(people, curve["cost"], color=RAW, marker="", ls="--", label="cost a text")
+            costs.plot(people, curve["cost"], color=RAW, marker="", ls="--", label="cost per text")
             costs.set_ylim(0, None)
-            costs.set_ylabel("expected cost a text", color=RAW)
+            costs.set_ylabel("expected cost per text", color=RAW)
             more = costs.get_legend_handles_labels()
             handles = [each + other for each, other in zip(handles, more, strict=True)]
         axis.legend(*handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)

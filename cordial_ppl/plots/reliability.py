@@ -67,7 +67,7 @@ def stated_classes(
     readings, shares = as_logits(logits), as_probabilities(probs)
     if readings.shape != shares.shape:
         raise InputError(
-            "probs and logits must be of the same texts and options; got shapes "
+            "probs and logits must have the same shape (texts, options), got "
             f"{shares.shape} and {readings.shape}."
         )
     scale = Scale.of(options, shares.shape[1])
@@ -80,7 +80,7 @@ def stated_classes(
         axis.figure.colorbar(axis.images[0], ax=axis, label="share", shrink=0.8, extend=beyond)
         for side in (axis.xaxis, axis.yaxis):
             name_options(side, scale, range(scale.size))
-        axis.set(title=wrap(title, LETTERS), xlabel="label", ylabel="stated class")
+        axis.set(title=wrap(title, LETTERS), xlabel="label", ylabel="rating of the judge")
     return axis
 
 
@@ -119,7 +119,7 @@ def thresholds(
     scale = Scale.of(options, shares.shape[1])
     codes = scale.encode(labels)
     if len(codes) != len(shares):
-        raise InputError(f"{len(shares)} rows of probabilities came with {len(codes)} labels.")
+        raise InputError(f"got {len(shares)} rows of probabilities but {len(codes)} labels.")
     with drawing(ax) as axis:
         from matplotlib import colormaps
 

@@ -78,7 +78,7 @@ def transfer_curve(
                 counts = np.bincount(data.labels[rows], data.weights[rows], len(values))
                 length = BAR * step * counts / counts.max()
                 axis.barh(values, length, BAR * step, left=rating - length / 2, color=PEOPLE)
-            axis.plot([], [], color=PEOPLE, ls="", marker="s", label="labels of each rating")
+            axis.plot([], [], color=PEOPLE, ls="", marker="s", label="labels by rating")
             error = np.maximum([y - low, high - y], 0)
             axis.errorbar(x, y, error, color=OURS, ls="", marker="o", label=words, zorder=3)
         else:
@@ -94,7 +94,7 @@ def transfer_curve(
         aside = (0.5 if hard else 0.2) * step
         axis.set_ylim(lowest - 0.5 * step, highest + 0.5 * step)
         axis.set_xlim(lowest - aside, highest + aside)
-        axis.set(xlabel="rating" if hard else "mean that the judge states", ylabel="label")
+        axis.set(xlabel="rating" if hard else "mean rating of the judge", ylabel="label")
         axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return axis
 

@@ -67,8 +67,8 @@ def label_rows(
     count = len(labels) if codes is None else len(codes)
     if count != len(entered.labels):
         raise InputError(
-            f"every labelled text needs one row of logits: {len(entered.labels)} rows came with "
-            f"{count} {'rows of ' if several else ''}labels."
+            f"got {len(entered.labels)} rows of logits but {count} "
+            f"{'rows of ' if several else ''}labels. Pass one row of logits per labelled text."
         )
     data, cells = replace(entered, texts=as_texts(texts, count)), None
     if codes is None:

@@ -94,7 +94,7 @@ class AnyFit(ABC):
     @property
     @abstractmethod
     def levels(self) -> dict[str, int]:
-        """Levels of the covariates that number something, such as users."""
+        """Number of levels of each covariate that is an index, such as users."""
 
     @property
     @abstractmethod
@@ -112,7 +112,7 @@ class AnyFit(ABC):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fit(AnyFit):
-    """What a fit of one reader leaves, beside what any fit does.
+    """The fit of a calibrator for one judge.
 
     Attributes:
         settings: what was fitted.
@@ -140,27 +140,27 @@ class Fit(AnyFit):
 
     @property
     def judged(self) -> bool:
-        """True if a verdict can be given: members were fitted to folds, or could not be."""
+        """True if a verdict is available: members were fitted to folds, or could not be."""
         return self.settings.folded
 
     @property
     def levels(self) -> dict[str, int]:
-        """Levels of the covariates that number something, such as users."""
+        """Number of levels of each covariate that is an index, such as users."""
         return self.settings.levels
 
     @property
     def has_draws(self) -> bool:
-        """True if draws of a channel tell its uncertainty; a mode has none."""
+        """True if a channel has posterior draws; a mode has none."""
         return any(np.ptp(fit.draws, axis=0).any() for fit in self.posteriors.values())
 
     def read(self, logits: Any) -> Float[np.ndarray, "m K"]:
-        """Validate and centre readings of the options of the fit; NaN for a text without one."""
+        """Validate and centre readings; NaN marks a text without a reading."""
         return as_logits(logits, size=self.scale.size, gaps=True)
 
     def mixture(
         self, logits: Float[np.ndarray, "m K"]
     ) -> tuple[list[tuple[Fitted, np.ndarray]], Float[np.ndarray, "1 M"]]:
-        """Return the members, each with the readings that it sees, and their weights."""
+        """Return the members, each with its view of the readings, and their weights."""
         weights = np.array([list(self.weights.values())])
         return [(self.members[name], logits) for name in self.weights], weights
 
@@ -241,7 +241,7 @@ def warn_if_reversed(fit: Fit, reader: str = "") -> None:
     if rho < 0 and evidence < -max(FALLING / free, BEYOND / free**0.5):
         warn(
             f"labels fall as the ratings of {quote(reader) if reader else 'the judge'} rise (rank "
-            f"correlation {rho:.2f} on {free + 1} texts): one of the two scales may run from best "
-            "to worst. If so, turn the readings round before you calibrate: on the command line "
-            "by --reverse, or without it if it is there."
+            f"correlation {rho:.2f} on {free + 1} texts). One of the two scales may run from best "
+            "to worst. If so, reverse the readings before you calibrate. On the command line, add "
+            "--reverse, or remove --reverse if you already pass it."
         )

@@ -49,7 +49,7 @@ def check_sketch(sketch: Int64[np.ndarray, "2 cells"], size: int) -> None:
     cells, texts = sketch
     inside = len(cells) and 0 <= cells[0] and cells[-1] < size * span(size)
     if not inside or (np.diff(cells) <= 0).any() or texts.min() < 1:
-        raise ValueError("the counts of readings are of other options")
+        raise ValueError("the reading counts do not match the options of the scale")
 
 
 def steps_of_class(size: int) -> int:

@@ -43,7 +43,7 @@ def test_an_option_has_its_probability_and_minus_one_counts_nothing():
 def test_a_label_that_is_no_option_is_refused(wrong):
     probs = jnp.asarray([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
     for ordinal in (Ordinal(probs=probs), Ordinal(jnp.log(probs))):
-        with pytest.raises(InputError, match=f"options 0..2, or -1.* found {wrong} in row 1"):
+        with pytest.raises(InputError, match=f"options 0..2, or -1.* got {wrong} in row 1"):
             ordinal.log_prob(jnp.asarray([0, wrong]))
         found = jax.jit(ordinal.log_prob)(jnp.asarray([0, wrong]))
         np.testing.assert_allclose(found, [np.log(0.5), -np.inf])
@@ -65,10 +65,10 @@ def test_a_zero_probability_has_a_finite_gradient():
     # The largest error is .010, sd .0045 over 20 seeds.
     np.testing.assert_allclose(shares, ordinal.probs, rtol=0, atol=0.04)
     assert ordinal.support.is_discrete
-    with pytest.raises(ChannelError, match="log_probs or probs"):
+    with pytest.raises(ChannelError, match="exactly one of log_probs and probs"):
         Ordinal()
     probs = jnp.asarray([0.5, 0.5])
-    with pytest.raises(ChannelError, match="either log_probs or probs"):
+    with pytest.raises(ChannelError, match="exactly one of log_probs and probs"):
         Ordinal(jnp.log(probs), probs)
 
 
@@ -129,12 +129,12 @@ def test_a_file_is_named_after_itself_and_keeps_its_identity(tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("x = 1\n", r"defines no function model\(readings, labels=None\)"),
+        ("x = 1\n", r"does not define a function model\(readings, labels=None\)"),
         ("x = 1\ndef model(readings:\n", r"SyntaxError: .* \(line 2\)"),
-        ("x = 1\nraise SystemExit(3)\n", r"failed: SystemExit: 3 \(line 2\)"),
+        ("x = 1\nraise SystemExit(3)\n", r"raised an error: SystemExit: 3 \(line 2\)"),
         ("\n\nimport nothing_of_that_name\n", r"No module named .* \(line 3\)"),
-        ("EXAMPLES = {'length': (5, 2)}\n", "must name covariates with a range"),
-        ("LEVELS = {'user': 0}\n", "with the number of their levels"),
+        ("EXAMPLES = {'length': (5, 2)}\n", "must name covariates and give the range of each"),
+        ("LEVELS = {'user': 0}\n", "the number of levels of each"),
         ("PARAMETERS = {'skew': 3}\n", "PARAMETERS"),
         ("PARAMETERS = {'skew': ' '}\n", "PARAMETERS"),
         ("PARAMETERS = 'skew'\n", "PARAMETERS"),

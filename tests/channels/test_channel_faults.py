@@ -101,7 +101,7 @@ def leaving(readings, labels=None):
     raise SystemExit("bye")
 
 
-BESIDE = "alone and .* beside other texts, .* must follow from its own row"
+BESIDE = "alone and .* with other texts, .* the text's own row"
 CHANGES = {
     "mean": (lambda x, z: x - x.mean(axis=0, keepdims=True), BESIDE),
     "spread": (lambda x, z: x / jnp.std(x), BESIDE),
@@ -109,24 +109,30 @@ CHANGES = {
     "count": (lambda x, z: x * (1.0 + 1.0 / len(x)), BESIDE),
     "labels": (lambda x, z: x if z is None else x * (z[:, None] + 2.0), BESIDE),
     "numpy": (lambda x, z: x + np.random.default_rng().normal(size=x.shape), BESIDE),
-    "noise": (lambda x, z: x * jax.random.uniform(draw_key(), x.shape), "draws what is no para"),
+    "noise": (
+        lambda x, z: x * jax.random.uniform(draw_key(), x.shape),
+        "draws a random value that is no para",
+    ),
     "param": (lambda x, z: x * numpyro.param("s", 1.0), r"numpyro.param\('s', ...\)"),
-    "twice": (lambda x, z: (cp.observe(jax.nn.log_softmax(x), z), x)[1], "two sites"),
+    "twice": (
+        lambda x, z: (cp.observe(jax.nn.log_softmax(x), z), x)[1],
+        "has two, .label. and .label.",
+    ),
     "more": (
         lambda x, z: x + numpyro.sample("more", dist.Normal(), obs=0.0),
         "observed site 'more'",
     ),
     "branch": (lambda x, z: x if sample("a", dist.Normal()) > 0 else -x, "branches on"),
-    "tanh": (lambda x, z: x * np.tanh(sample("a", dist.Normal())), "takes out of JAX"),
+    "tanh": (lambda x, z: x * np.tanh(sample("a", dist.Normal())), "converts one to NumPy"),
 }
 PRIORS = {
-    "Delta(1.0)": "fixed by dist.Delta: a prior must be",
-    "Delta(jnp.ones(2)).to_event(1)": "fixed by dist.Delta: a prior must be",
-    "ImproperUniform(constraints.positive, (), ())": "improper prior of 't': a prior must be",
+    "Delta(1.0)": "by dist.Delta: a prior must be",
+    "Delta(jnp.ones(2)).to_event(1)": "by dist.Delta: a prior must be",
+    "ImproperUniform(constraints.positive, (), ())": "improper prior for 't': a prior must be",
     "ProjectedNormal(jnp.ones(3))": "cannot use .*: a prior must be",
     "Poisson(2.0)": "a discrete site 't'",
-    "Uniform(0.0, jnp.inf)": "improper prior of 't'",
-    "Normal(0.0, jnp.inf)": "improper prior of 't'",
+    "Uniform(0.0, jnp.inf)": "improper prior for 't'",
+    "Normal(0.0, jnp.inf)": "improper prior for 't'",
 }
 
 
@@ -134,15 +140,18 @@ def prior_of(words):
     return lambda: eval(words, {**vars(dist), "jnp": jnp})
 
 
-FAULTS = {"subsampled": (subsampled, "a subsample in its plate"), "within": (within, "'slope'")}
+FAULTS = {"subsampled": (subsampled, "subsamples in its plate"), "within": (within, "'slope'")}
 FAULTS |= {
-    "reversed": (observed(lambda z: 4 - z), r"observes \[4, 3, 2, 1, 0\] of texts with the labels"),
+    "reversed": (
+        observed(lambda z: 4 - z),
+        r"observes \[4, 3, 2, 1, 0\] for texts with the labels",
+    ),
     "merged": (observed(lambda z: jnp.where(z == 1, 0, z)), r"observes \[0, 0, 2, 3, 4\]"),
-    "forgotten": (observed(lambda z: None), "'z' is over 0..K-1 for each text and not observed"),
+    "forgotten": (observed(lambda z: None), "'z' .over 0..K-1 for each text. is not observed"),
     "obs_mask": (observed(obs_mask=lambda x: x.logits[:, 0] < 9), "'z_observed' and 'z_unobse"),
     "negative": (negative, "must be positive and sum to one"),
-    "to_event": (beside_the_axis("z"), "leave out .to_event"),
-    "to_event, named": (beside_the_axis("label"), "'label' of batch shape .* leave out .to_event"),
+    "to_event": (beside_the_axis("z"), "without .to_event"),
+    "to_event, named": (beside_the_axis("label"), "'label' of batch shape .* without .to_event"),
     "one of a text": (drawn_for_each(dist.LogNormal()), "'t' whose shape depends on the number"),
     "options in the plate": (drawn_for_each(dist.LogNormal().expand([5])), "2 texts and 5 options"),
     "transposed": (tempered(lambda x, z: x + x.T), "tried with 2 texts and 5 options"),
@@ -151,14 +160,14 @@ FAULTS |= {
         looking(lambda x, z: 0.0 if z is None else z.mean()),
         "the prior of 't' .* depends on .* labels",
     ),
-    "hidden": (hidden, "handlers.block hides"),
-    "leaving": (leaving, "failed: SystemExit: bye"),
+    "hidden": (hidden, "hidden by numpyro.handlers.block"),
+    "leaving": (leaving, "raised an error: SystemExit: bye"),
     "counts": (
         lambda r, labels=None: numpyro.sample("label", dist.Poisson(len(r.logits)), obs=labels),
-        "a discrete site 'label' .* is a site of batch shape",
+        "a discrete site 'label' .* label site must have batch shape",
     ),
     "shape": (lambda r, labels=None: cp.observe(jnp.zeros((3, 2)), labels), r"of shape \[n, K\]"),
-    "empty": (lambda r, labels=None: cp.observe(r.logits, labels), "samples no parameter"),
+    "empty": (lambda r, labels=None: cp.observe(r.logits, labels), "has no parameter"),
 }
 FAULTS |= {name: (tempered(before), message) for name, (before, message) in CHANGES.items()}
 FAULTS |= {words: (tempered(prior=prior_of(words)), PRIORS[words]) for words in PRIORS}

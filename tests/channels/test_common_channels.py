@@ -51,7 +51,7 @@ def test_the_default_predicts_as_bare_nuts_does(name):
 
 
 def test_what_is_observed_beside_the_labels_is_refused_as_that():
-    with pytest.raises(cp.ChannelError, match="second observed site 'stated'.*Leave the site out"):
+    with pytest.raises(cp.ChannelError, match="second observed site 'stated'.*Remove the site"):
         fit("second_site")
 
     def votes(readings, labels=None):
@@ -70,17 +70,17 @@ def test_what_is_observed_beside_the_labels_is_refused_as_that():
         with numpyro.plate("texts", len(place)):
             numpyro.sample("label", dist.Normal(place, 1.0), obs=labels)
 
-    with pytest.raises(cp.ChannelError, match="a density, but they are options 0..K-1"):
+    with pytest.raises(cp.ChannelError, match="a density, but labels are options 0..K-1"):
         cp.fit_channel(Channel("measured", measured), LOGITS, LABELS)
 
 
 @pytest.mark.parametrize("method", ["laplace", pytest.param("nuts", marks=pytest.mark.nightly)])
 def test_a_gradient_that_is_not_finite_is_named(method):
-    with pytest.raises(cp.InputError, match="its gradient by spread is not"):
+    with pytest.raises(cp.InputError, match="its gradient for spread is not"):
         fit("censored_ends", method)
     assert fit("censored_ends").diagnostics.trusted
     finding = check_finite(take_trial(channel("censored_ends"), LOGITS, LABELS, SEEN))
-    assert "finite, but its gradient is not" in finding.words
+    assert "finite, but the gradient is not" in finding.words
     # What the message says to do.
     mended = Channel("mended", common.censored(1e6))
     assert np.isfinite(cp.fit_channel(mended, LOGITS, LABELS, method="mode").draws).all()

@@ -106,7 +106,7 @@ def test_what_several_readers_are_refused():
     ):
         with pytest.raises(cp.InputError, match=message):
             cp.fit_channel(channel, logits, LABELS)
-    with pytest.raises(cp.ChannelError, match="'location-readers' is of several readers"):
+    with pytest.raises(cp.ChannelError, match="'location-readers' models several judges"):
         cp.ChannelCalibrator("location-readers").fit(THREE[:, 0], LABELS)
     posterior = cp.fit_channel("location-readers", THREE, LABELS, method="mode")
     with pytest.raises(cp.InputError, match="cover 3 judges.* found 2"):

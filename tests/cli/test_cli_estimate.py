@@ -243,7 +243,7 @@ def test_an_open_question_names_the_labels_that_decide(cordial, as_json, tables)
     number = f"about {opened['needed']['value']:.0f} ("
     for more in ((), ("--format", "markdown")):
         shown = cordial("estimate", *tables, *these, "--require", near, *more, status=4).stdout
-        assert number in shown and "labels would decide" in shown
+        assert number in shown and "labels would settle this" in shown
     ranked = as_json("compare", *tables, *BY)
     shown = cordial("compare", *tables, *BY).stdout
     assert ("would" in shown) == (ranked["differences"]["needed"] is not None)

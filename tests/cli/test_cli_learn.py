@@ -85,4 +85,4 @@ def test_a_column_that_is_named_is_no_task(refused, tmp_path):
     (tmp_path / "r.csv").write_text("task,rating\n" + "".join(f"{i},{i % 5}\n" for i in range(9)))
     (tmp_path / "l.csv").write_text("task,who,label\n" + "".join(f"{i},a,1\n" for i in range(9)))
     chosen = "--id", "task", "--annotator", "who", "--options", "0,1,2,3,4"
-    refused("2 tasks|there is r", "learn-prior", "r.csv", "l.csv", "-o", "p.cordial", *chosen)
+    refused("2 tasks|got r", "learn-prior", "r.csv", "l.csv", "-o", "p.cordial", *chosen)

@@ -135,7 +135,7 @@ fuse r.csv l.csv -o p.csv --also other.csv                 other.csv
 fuse r.csv l.csv -o p.csv --also apart.csv                 'apart'
 fuse both.csv both.csv -o p.csv --label human --readers a,human  'human'|--readers
 fuse r.csv l.csv -o p.csv --save j.csv                     j.csv|.cordial
-predict several.cordial r.csv -o p.csv --reader hard       leave out
+predict several.cordial r.csv -o p.csv --reader hard       Name the column of judges
 predict one.cordial r.csv -o p.csv --also hard.csv         one.cordial|--also
 monitor one.cordial r.csv renamed.csv                      look 1|'text 0'|'xtext 0'
 monitor r.csv r.csv r.csv                                  r.csv
@@ -158,10 +158,10 @@ shift r.csv soon.csv -o o.csv                              soon.csv|order
 shift r.csv few.csv -o o.csv                               8 labels|found 7
 shift r.csv l.csv -o o.csv --calibrator one.cordial --prior-of offset=0,1  --calibrator
 shift other.csv l.csv -o o.csv --calibrator one.cordial    other.csv
-sweep r.csv l.csv -o s.csv --methods raw --budgets 11       only 10|10 that are scored
+sweep r.csv l.csv -o s.csv --methods raw --budgets 11       has 10 texts|10 texts that are scored
 sweep r.csv l.csv -o s.csv --methods raw --budgets 4,x      --budgets|'x'
 sweep r.csv l.csv -o s.csv --methods raw,platt --budgets 4  'platt'
-sweep r.csv l.csv -o s.csv --methods raw --budgets 16 --config sweep.toml  only 15|5 that
+sweep r.csv l.csv -o s.csv --methods raw --budgets 16 --config sweep.toml  has 15 texts|5 texts that
 calibrate r.csv l.csv -o o.csv --channel MODELS/drift.py    channel 'drift'|no column 'time'
 calibrate r.csv l.csv -o o.csv --prior-of offset           offset=0,0.5
 calibrate r.csv l.csv -o o.csv --prior-of magic=0,1        magic
@@ -171,7 +171,7 @@ learn-prior r.csv -o p.cordial                             READINGS LABELS
 learn-prior r.csv l.csv -o p.cordial --task odd            odd
 learn-prior r.csv l.csv r.csv l.csv -o p.cordial           r.csv
 learn-prior r.csv l.csv -o p.cordial --leave-out odd       'odd'|--leave-out r.
-learn-prior r.csv l.csv -o p.cordial                       2 tasks|there is r
+learn-prior r.csv l.csv -o p.cordial                       2 tasks|got r
 """
 
 

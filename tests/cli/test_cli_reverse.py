@@ -70,4 +70,4 @@ def test_a_calibrator_knows_the_direction(here, cordial, turned):
         assert "direction" not in cordial(*predict, *more).stderr
         said = cordial(*predict, *other).stderr
         assert "direction" in said and "fit another" not in said
-        assert ("add --reverse" in said) == bool(more) == ("leave out --reverse" not in said)
+        assert ("add --reverse" in said) == bool(more) == ("remove --reverse" not in said)

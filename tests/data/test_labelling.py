@@ -210,7 +210,7 @@ def test_accuracy_by_weight(stack):
         ({"labels": [[0, None]] * 19 + [[None, -1]]}, "row 19 has none"),
         ({"labels": [[0, 1]] * 19 + [[1, 9]]}, "found 9 in row 19, column 1"),
         ({"labels": [[0, 1]] * 19 + [[1]]}, r"shape \[n\], or \[n, annotators\]"),
-        ({"labels": [[0, 1]] * 19}, "20 rows came with 19 rows of labels"),
+        ({"labels": [[0, 1]] * 19}, "got 20 rows of logits but 19 rows of labels"),
         ({"labels": np.zeros((20, 2, 2))}, r"labels must have the shape \[n\]"),
     ],
 )

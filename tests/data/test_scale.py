@@ -147,5 +147,5 @@ def test_a_long_scale_is_warned_of() -> None:
     settings = cp.Cordial().settings
     settings.check(np.zeros((3, 14)), {})
     for size, problem in (15, "three times as long"), (51, "'mixture-vector' and 'bridge', seldom"):
-        with pytest.warns(cp.CordialWarning, match=f"{problem}.* to fewer options, 11"):
+        with pytest.warns(cp.CordialWarning, match=f"{problem}.* to fewer options, for example 11"):
             settings.check(np.zeros((3, size)), {})

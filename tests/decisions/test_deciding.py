@@ -115,7 +115,7 @@ def test_an_agreement_that_cannot_be_kept_leaves_all_to_people(fitted):
     assert made.decision.tolist() == LABELS[ROWS].tolist() and not made.asked.any()
     alike = cp.LogitStack(STARS).fit(MADE.logits[:9], ["3"] * 9)
     drawless = cp.LogitStack(STARS).fit(MADE.logits[ROWS], LABELS[ROWS])
-    for calibrator, message in ((alike, "every label is '3'"), (drawless, "need draws")):
+    for calibrator, message in ((alike, "every label is '3'"), (drawless, "need posterior draws")):
         with pytest.raises(cp.InputError, match=message):
             calibrator.decide(MADE.logits, passing=["4", "5"], person=1)
 

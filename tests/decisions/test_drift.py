@@ -76,7 +76,7 @@ def test_figures_are_what_they_are_called():
     few = found._replace(p=0.001, share=0.01, distance=0.05, scores=(1.234, 2.0))
     assert not few.alarm and few._replace(distance=0.5).alarm
     said = few._replace(share=0.55).describe(scale)
-    assert "p = 0.001" in said and "'3' is stated for 80% of the texts" in said
+    assert "p = 0.001" in said and "the share of '3' from 25% to 80%" in said
     assert json.loads(json.dumps(found.to_dict()))["alarm"] is False
     # As of any other reading, and not a mean that half counts draw to the middle.
     low, high = hard(500, (0.8, 0.1, 0.1, 0, 0)), hard(500, (0, 0, 0.1, 0.1, 0.8), seed=1)

@@ -114,17 +114,17 @@ def test_the_labels_that_a_width_needs_are_the_fewest_that_reach_it(width):
     assert needed is not None and needed.low <= needed.value <= needed.high
     enough = int(needed.value)
     assert found.at(enough).width.value <= width < found.at(enough - 1).width.value
-    assert f"for ±{width:g}" in found.say_needed(width)
+    assert f"within ±{width:g}" in found.say_needed(width)
 
 
 def test_the_ends_of_a_forecast():
     assert made(texts=150).counts == (80, 120, 150)
     assert made(texts=40).counts == ()
-    assert "no text is left to label" in made(texts=40).sentence
+    assert "no unlabelled text is left" in made(texts=40).sentence
     assert made(counts=[10, 400, 60]).counts == (60, 400)
     assert made(texts=300).needed(1e-9) == (300, 300, 300)
     assert made(texts=300).at(300).width == (0, 0, 0)
-    with pytest.raises(cp.InputError, match="no fewer than there are"):
+    with pytest.raises(cp.InputError, match="a target that is no lower"):
         made().at(39)
     for width in (0.0, -1.0, float("nan")):
         with pytest.raises(cp.InputError, match="must be positive"):
@@ -133,9 +133,9 @@ def test_the_ends_of_a_forecast():
     found = forecast(by_text(labels, 5), probs, VALUES, Outlook(1000, 0.9, 0.5, 0.1))
     assert found == Forecast(19, 1000)
     assert found.loss is None and found.steps == () and found.needed(0.1) is None
-    assert "label 1 more first, to reach 20" in found.text == found.say_needed(0.1)
+    assert "which needs 20. Label 1 more first" in found.text == found.say_needed(0.1)
     assert forecast(by_text(labels[:7], 5), None, VALUES, Outlook(9, 0.9, 0.5, 0.1)).loss is None
-    with pytest.raises(cp.InputError, match="there are 19, and 40 were asked for"):
+    with pytest.raises(cp.InputError, match="got 19 labels and target 40"):
         found.at(40)
 
 
@@ -146,7 +146,7 @@ def test_the_summary_ends_with_forecast_and_verdict_in_any_order_of_texts(calibr
     assert other.gap == pytest.approx(one.gap, rel=1e-4)
     found = calibrator.forecast(TEXTS.logits)
     *_, more, verdict = calibrator.summary(found).split("\n\n")
-    assert more == found.sentence.capitalize() and "20 known; 40 would lower" in more
+    assert more == found.sentence.capitalize() and "40 labels instead of 20 would lower" in more
     judged = answers.verdict(calibrator.fit_)
     assert judged is not None and verdict == str(judged)
     content = json.loads(json.dumps(answers.describe(calibrator.fit_, found).to_dict()))
@@ -200,7 +200,10 @@ def test_the_verdict_is_that_of_the_predictions(count, sharpness, advice, target
     found = judge(by_text(labels, 5), probs if count >= 8 else None, Scale(TEXTS.options))
     assert (found.advice, found.target) == (advice, target)
     if target:
-        assert f"about {20 - count} more, to 20: {count} label" in found.text
+        assert (
+            f"about {20 - count} more text{'s' * (count < 19)} (20 in all): {count} label"
+            in found.text
+        )
     # The right labels, predicted as often as chance would have it, leave the question open.
     labels, probs = labelled(24, 2.0)
     found = judge(by_text(np.roll(labels, 1), 5), probs, Scale(TEXTS.options))

@@ -109,7 +109,7 @@ def test_the_whole_text():
 
 
 def test_words_of_spread_and_bias():
-    sure = {1.5: "under-confident: ", 1.2: "about as sure ", 0.4: "over-confident: "}
+    sure = {1.5: "under-confident: ", 1.2: "about as confident ", 0.4: "over-confident: "}
     for stated, words in sure.items():
         *_, spread = READER._replace(stated_spread=stated).list_faults(STARS)
         assert spread.words.startswith(words)
@@ -123,7 +123,7 @@ def test_words_of_spread_and_bias():
     assert "too high" in whole and "0.70 higher" in words[0] and "0.40 too high" in words[2]
     words = [fault.words for fault in READER._replace(side=0).list_faults(STARS)]
     assert "too" not in " ".join(words) and "higher" in words[1] and "lower" in words[3]
-    assert "0.25 higher" in words[0] and "luck" in words[0]
+    assert "0.25 higher" in words[0] and "by chance" in words[0]
     exact = READER._replace(bias=(Range(-2e-5, -4e-5, -1e-6),) * 5, side=0)
     exact = exact._replace(overall=Range(0.01, -0.02, 0.04))
     assert all(fault.words.startswith("no clear") for fault in exact.list_faults(STARS)[:-1])
@@ -239,6 +239,6 @@ def test_readings_of_a_mean_count_where_ratings_are_graded():
     assert reader.points.loss == pytest.approx(cp.scores.log_loss(shares, labels))
     off = (labels - shares @ options)[nearest == 2].mean()
     assert reader.bias[2] is not None and reader.bias[2].value == pytest.approx(off, abs=0.2)
-    assert reader.list_faults(Scale(tuple("12345")))[-1].words.startswith("about as sure") or (
+    assert reader.list_faults(Scale(tuple("12345")))[-1].words.startswith("about as confident") or (
         reader.spread.low < reader.stated_spread
     )

@@ -212,7 +212,7 @@ def test_forecasts_checks_and_monitors_are_of_what_was_read(world):
     # What was unread at first and is read now is a new text.
     before = logits.copy()
     before[~fails] = np.where(rng_mask(fails)[:, None], np.nan, logits[~fails])
-    with pytest.warns(cp.CordialWarning, match="without a reading"):
+    with pytest.warns(cp.CordialWarning, match="have no reading in the last table"):
         made = cp.monitor(calibrator, before, logits)
     assert made.answer == "yes"
 

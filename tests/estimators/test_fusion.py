@@ -192,11 +192,11 @@ def test_few_labels_and_none_in_common_leave_the_weights_of_the_prior():
     assert found.fit_.out_of_fold is None and np.isnan(found.fit_.expected.cordial)
     some = THREE.copy()
     some[5:, 0] = np.nan
-    assert "without reader 0" in LogitFusion().fit(some, LABELS).summary()
+    assert "excluding reader 0" in LogitFusion().fit(some, LABELS).summary()
     apart = THREE[:, :2].copy()
     apart[:10, 0] = np.nan
     apart[10:, 1] = np.nan
-    with pytest.warns(cp.CordialWarning, match="'a' and 'b' have read no labelled text in common"):
+    with pytest.warns(cp.CordialWarning, match="'a' and 'b' share no labelled text"):
         found = LogitFusion(readers=("a", "b"), average=False).fit(apart, LABELS)
     assert min(found.weights_.values()) > 0
 
@@ -290,15 +290,15 @@ def test_arviz_sees_every_member(fusion):
     [
         ({}, THREE[:, 0], r"\[n, R, K\]; found \[20, 5\]"),
         ({}, [["a"]], "must be numbers"),
-        ({}, np.full((20, 3, 5), np.nan), "needs texts that have a reading"),
+        ({}, np.full((20, 3, 5), np.nan), "no text has a reading"),
         ({}, np.where(np.arange(5) == 2, np.nan, THREE), "nan in row 0 of 'plain', column 2"),
         ({}, THREE[:, :2], "3 judges, plain, lower, noise; found 2"),
-        ({}, {"plain": THREE[:, 0], "other": THREE[:, 1]}, "found plain, other"),
+        ({}, {"plain": THREE[:, 0], "other": THREE[:, 1]}, "got plain, other"),
         ({}, {"plain": THREE[:, 0], "lower": THREE[1:, 1]}, "one shape .* 'plain', .* 'lower'"),
-        ({}, {"plain": 1, "lower": 2, "noise": 3}, r"\[n, K\]; found \[\] of 'plain'"),
-        ({}, {}, "plain, lower, noise; found none"),
-        ({"readers": ("a", "a", "b")}, THREE, "rename 'a'"),
-        ({"readers": ("a", "b", "joint channel")}, THREE, "rename 'joint channel'"),
+        ({}, {"plain": 1, "lower": 2, "noise": 3}, r"\[n, K\], got \[\] of 'plain'"),
+        ({}, {}, "plain, lower, noise, got none"),
+        ({"readers": ("a", "a", "b")}, THREE, "Rename 'a'"),
+        ({"readers": ("a", "b", "joint channel")}, THREE, "Rename 'joint channel'"),
         ({"readers": "abc"}, THREE, "readers must be a list"),
         ({"weight_counts": {"c": 1.0}}, THREE, "'c'"),
         ({"prior": {"magic": (0.0, 1.0)}}, THREE, "magic"),

@@ -59,7 +59,7 @@ def test_a_channel_file_must_be_named_again_and_be_the_same(tmp_path):
         cp.load(path)
     assert_same(cp.load(path, channels=(mine,)), stack)
     mine.write_text(code + "# changed\n")
-    with pytest.raises(cp.InputError, match="another sound.py"):
+    with pytest.raises(cp.InputError, match="sound.py differs from"):
         cp.load(path, channels=(mine,))
 
 
@@ -95,7 +95,7 @@ def test_what_cannot_be_saved(tmp_path):
         fitted = kind().fit(LOGITS, LABELS)
         with pytest.raises(cp.InputError, match=f"only a named stack.*{kind.__name__}"):
             fitted.save(path)
-    with pytest.raises(cp.InputError, match="only the shift of UserShift can be saved; got 'whim'"):
+    with pytest.raises(cp.InputError, match="only a shift of UserShift can be saved, got 'whim'"):
         UserWhim().fit(PROBS, RATED, WHO).save(path)
     for kind in (cp.Cordial, cp.UserShift):
         with pytest.raises(cp.NotFittedError, match=f"{kind.__name__} is not fitted"):
@@ -259,7 +259,7 @@ def test_a_file_holds_no_id_that_could_be_looked_up(names, tmp_path):
         found = cp.load(path).fit_.entered
         assert found.has(numbers).all() and not found.has(others).any()
     assert len(stored[0] | stored[1] | {*numbers.tolist()}) == 60
-    with pytest.warns(cp.CordialWarning, match="20 of 20 texts are of the fit"):
+    with pytest.warns(cp.CordialWarning, match="20 of 20 texts were used in the fit"):
         cp.check_labels(cp.load(paths[0]), LOGITS, LABELS, texts=names)
     # Files of earlier versions have no salt; saved again, they have.
     del meta["labelled"]["salt"]

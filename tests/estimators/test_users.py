@@ -148,7 +148,7 @@ def test_users_of_a_channel_are_whole_numbers_and_nothing_is_before_the_fit(fitt
     for wrong in ([0, 1, 2, 0], [0, 0.5, 1, 0], [0, -1, 1, 0]):
         with pytest.raises(cp.InputError, match=r"'user' must be whole numbers 0..1.*in row \d"):
             cp.fit_channel(channel, logits, labels, covariates={"user": wrong})
-    with pytest.raises(cp.InputError, match="uses the covariate 'user'"):
+    with pytest.raises(cp.InputError, match="needs the covariate 'user'"):
         cp.fit_channel(channel, logits, labels)
     for users, sigma in ((0, None), ("a", None), (None, None), (2, 0.0), (2, "a")):
         with pytest.raises(cp.InputError, match="(users|sigma) must be a"):
@@ -300,7 +300,7 @@ def test_data_frames_and_clones(library):
     [
         ({"users": ["a"]}, r"users .* 192 texts; got shape \[1\]"),
         ({"users": [["a"], ["b", "c"]]}, "users .* 192 texts"),
-        ({"users": [None] + WHO[1:]}, "none is named in row 0"),
+        ({"users": [None] + WHO[1:]}, "the user is missing in row 0"),
         ({"order": [1, 2]}, r"order .* 192 texts; got shape \[2\]"),
         ({"labels": LABELS[:3]}, r"labels .* 192 texts; .*\[3\]"),
         ({"labels": [7] * 192}, "7"),
@@ -356,7 +356,7 @@ def test_numbers_and_dates_are_put_in_order(fitted, order):
     ],
 )
 def test_what_is_neither_is_refused(fitted, order, found):
-    with pytest.raises(cp.InputError, match=f"order must be .* a time zone; found {found}"):
+    with pytest.raises(cp.InputError, match=f"order must be .* a time zone .*, got {found}"):
         fitted.predict_in_order(
             PROBS[: len(order)], LABELS[: len(order)], ["x"] * len(order), order
         )

@@ -59,13 +59,13 @@ def test_every_channel_is_sound(name):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("no_label", "states no likelihood"),
+        ("no_label", "has no likelihood"),
         ("not_finite", "at the centre of its prior"),
         ("slash", "must not contain a slash"),
         ("every_text", "depends on the number of texts"),
         ("factor", "numpyro.factor('more', ...)"),
-        ("peeks", "beside other texts, some of them labelled"),
-        ("plate", "must number its places: write LEVELS = {'user': 3} into the file"),
+        ("peeks", "with other texts, some of them labelled"),
+        ("plate", "must index the plate. Add LEVELS = {'user': 3} to the file"),
     ],
 )
 def test_a_broken_contract_is_the_one_line(tmp_path, name, words):
@@ -159,9 +159,9 @@ def test_ranks_find_a_posterior_of_another_width(width):
             (GALLERY[0].parent / "verbosity.py", np.eye(5), [0, 1]),
             "the covariate 'length'",
         ),
-        (("location", np.eye(5)), "need labels"),
-        (("location", np.eye(5), [0, 1, 2, 3, 4, 0]), "5 rows of logits came with 6 labels"),
-        (("location",), "needs 20 or more data sets; got 3"),
+        (("location", np.eye(5)), "must be passed together"),
+        (("location", np.eye(5), [0, 1, 2, 3, 4, 0]), "got 5 rows of logits but 6 labels"),
+        (("location",), "needs 20 or more data sets, got 3"),
     ],
 )
 def test_bad_input(five, given, message):

@@ -121,7 +121,7 @@ def test_a_prior_by_name_is_that_of_the_estimator():
         fit_laplace("location", logits, LABELS, prior=[*alone.replaced_prior]).replaced_prior,
         alone.replaced_prior,
     )
-    for wrong, message in (({"ofset": (0, 1)}, "prior names 'ofset'"), (3, "prior must be")):
+    for wrong, message in (({"ofset": (0, 1)}, "unknown parameter 'ofset'"), (3, "prior must map")):
         with pytest.raises(cp.InputError, match=message):
             fit_channel("location", logits, LABELS, prior=wrong)
 

@@ -149,7 +149,7 @@ def test_heatmaps_and_thresholds_compare_labels_with_predictions():
     assert axis.get_title() == "labels" and axis.images[0].get_clim() == (0, np.nanmax(shown))
     beyond = plots.stated_classes(np.eye(5)[TRUTH], TEST, most=0.2)
     assert beyond.images[0].get_clim() == (0, 0.2)
-    with pytest.raises(cp.InputError, match="same texts and options"):
+    with pytest.raises(cp.InputError, match="must have the same shape"):
         plots.stated_classes(np.eye(5)[TRUTH], TEST[:-1])
     rng = np.random.default_rng(3)
     said = rng.permutation(np.linspace(0.05, 0.95, 60))
@@ -169,15 +169,15 @@ def test_heatmaps_and_thresholds_compare_labels_with_predictions():
     assert len(certain) == 4
     for points in certain:
         np.testing.assert_allclose(points[:, 0], points[:, 1])
-    with pytest.raises(cp.InputError, match="came with 3 labels"):
+    with pytest.raises(cp.InputError, match="rows of probabilities but 3 labels"):
         plots.thresholds(np.eye(5)[truth], truth[:3])
 
 
 def test_decisions_and_groups_are_drawn_and_what_cannot_be(judge):
     made = judge.decide(TEST, passing=["4", "5"], person=0.3)
     axis = plots.decisions(made)
-    assert np.array_equal(lines(axis)["the rest agrees"][:, 1], made.curve["agreement"])
-    assert np.array_equal(lines(axis.figure.axes[1])["cost a text"][:, 1], made.curve["cost"])
+    assert np.array_equal(lines(axis)["agreement on the rest"][:, 1], made.curve["agreement"])
+    assert np.array_equal(lines(axis.figure.axes[1])["cost per text"][:, 1], made.curve["cost"])
     assert f"as decided: {made.ways['as decided'][0]:.0%}" in words(axis.get_legend().get_texts())
     kept = plots.decisions(judge.decide(TEST, within=1, agree=0.9))
     assert len(kept.figure.axes) == 1
@@ -203,5 +203,5 @@ def test_a_forecast_has_bands_of_the_loss_and_of_what_labels_do(judge):
         points = band.get_paths()[0].vertices
         heights = points[points[:, 0] == ahead.counts[-1], 1]
         np.testing.assert_allclose([heights.min(), heights.max()], expected)
-    with pytest.raises(cp.InputError, match="no forecast"):
+    with pytest.raises(cp.InputError, match="a forecast needs at least 20 labels"):
         plots.forecast(replace(ahead, loss=None))

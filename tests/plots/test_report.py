@@ -150,9 +150,7 @@ def test_unread_texts_are_counted_and_their_labels_tell_biases(write):
     found = gather(fitted, of)
     assert list(found.biases) == answers.find_bias(fitted.fit_, {"system": SYSTEM}) != []
     assert found.to_dict()["unread"] == {"texts": 4, "labels": 4} and len(found.probs) == 16
-    assert "did not read 4 of 20 texts, 4 of them labelled" in " ".join(
-        Elements(write(found)).words
-    )
+    assert "4 of 20 texts have no reading (4 labelled)" in " ".join(Elements(write(found)).words)
 
 
 @pytest.mark.parametrize("gain", [Interval(0.2, 0.1, 0.3), Interval(-0.2, -0.3, -0.1)])
@@ -278,7 +276,7 @@ def test_of_ratings_there_is_no_log_loss_and_no_confidence(write):
     names = [f"text {k}" for k in range(60)]
     stack = cp.LogitStack(STARS).fit(hard[:20], [STARS[z] for z in labels[:20]], texts=names[:20])
     rated = gather(stack, TaskTexts(names, hard, np.arange(60), labels, {}))
-    loss, distance = rated.scores["log loss"], rated.scores["distance of median and label"]
+    loss, distance = rated.scores["log loss"], rated.scores["distance from median to label"]
     assert "raw" not in loss.means | loss.gains
     unseen = ratings[rated.unseen] - labels[rated.unseen]
     assert distance.means["raw"] == np.abs(unseen).mean()

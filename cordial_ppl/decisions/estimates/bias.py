@@ -40,8 +40,8 @@ class Bias(NamedTuple):
         side = "low" if self.residual > 0 else "high"
         return (
             f"{self.column} {self.group!r} is rated {abs(self.residual):.1f} too {side} even after "
-            f"calibration ({self.labels} labels, p = {max(self.p, 0.001):.3f} over all columns): "
-            f"estimate by {self.column}, with more labels there."
+            f"calibration ({self.labels} labels, p = {max(self.p, 0.001):.3f} over all columns). "
+            f"Estimate by {self.column}, and label more texts of {self.group!r}."
         )
 
 

@@ -12,18 +12,18 @@ from cordial_ppl.decisions.estimates.quantities import (
     in_words,
 )
 from cordial_ppl.decisions.planning import FEW
-from cordial_ppl.errors import InputError, list_names, quote
+from cordial_ppl.errors import InputError, count, list_names, quote
 
 MOST = 1000
 """Groups that are estimated jointly: thousands of draws of each are held."""
 
-ALIKE = "all labels are alike, from which nothing can be learned of how groups differ"
+ALIKE = "all labels are identical, so they cannot show how the groups differ"
 """What is said of groups then."""
 
 
 @dataclass(frozen=True)
 class Estimate(Comparison):
-    """Estimates of a corpus, and of groups of its texts; its attributes are `Comparison`'s."""
+    """Estimates for a corpus and groups of its texts; see `Comparison` for the attributes."""
 
     def __str__(self) -> str:
         """Return the estimates as text."""
@@ -32,54 +32,54 @@ class Estimate(Comparison):
     @property
     def warnings(self) -> tuple[str, ...]:
         """List warnings."""
-        alone = "all labels are alike: how many others there are is hardly known"
+        alone = "all labels are identical, so the shares of other options are very uncertain"
         result = [ALIKE if self.groups else alone] if self.alike else []
         model, other = self.overall.mean, self.rectified
         least = ROUNDING * max(abs(model.mean), 1.0)
         if other.lower > model.upper + least or other.upper < model.lower - least:
             result.append(
-                f"the mean from the channel's posterior, {in_words(model)}, and the one that the "
-                f"sampling alone justifies, {in_words(other)}, disagree: were the labelled texts "
-                "drawn at random from this corpus? Believe the second one if they were."
+                f"the calibrated mean, {in_words(model)}, and the survey estimate, "
+                f"{in_words(other)}, disagree. If the labelled texts were drawn at random from "
+                "this corpus, use the survey estimate."
             )
         if self.sample and self.sample.alarm:
             rest, chosen = self.sample.scores
             result.append(
-                f"the labelled texts are hardly a random sample (p = {self.sample.p:.2g}): their "
-                f"mean reading is {chosen:.2f}, that of the others {rest:.2f}. No interval holds "
-                "for such a choice: label texts that a plan chooses, or say how probable each was."
+                f"the labelled texts do not look like a random sample (p = {self.sample.p:.2g}): "
+                f"their mean reading is {chosen:.2f}, that of other texts {rest:.2f}. Intervals "
+                "assume random choice. Label texts from a plan, or pass sampling probabilities."
             )
         if self.uneven is not None:
             group, whole = self.groups[self.uneven], self.overall
             result.append(
                 f"{quote(self.uneven)} has {group.texts / whole.texts:.0%} of the texts and "
-                f"{group.labels / whole.labels:.0%} of the labels. If a plan chose them, give its "
-                "probabilities; what sampling alone says does not hold without."
+                f"{group.labels / whole.labels:.0%} of the labels. If a plan chose the labelled "
+                "texts, pass its probabilities. Without them, the survey estimate is unreliable."
             )
         if self.clusters is not None and self.clusters < FEW:
             result.append(
-                f"labels of {self.clusters} clusters say little of others: label texts of {FEW} or "
-                "more."
+                f"only {count(self.clusters, 'cluster')} with labels, so the intervals are "
+                f"unreliable. Label texts from at least {FEW} clusters."
             )
         if self.unheard:
             result.append(
-                f"nothing is known about {list_names(self.unheard)}: no text has a reading, and "
-                "none is labelled. Label some."
+                f"nothing is known about {list_names(self.unheard)}, because no text there has a "
+                "reading or a label. Label some of these texts."
             )
         unlabelled = [name for name, group in self.groups.items() if not group.labels]
         if unlabelled:
             result.append(
-                f"extrapolated, because no text is labelled: {list_names(unlabelled)}. Label some."
+                f"estimates without any label are extrapolated: {list_names(unlabelled)}."
             )
         return tuple(result)
 
     def text(self, by: str = "group") -> str:
-        """Return what is known of all texts, and a table of the groups, which `by` names."""
+        """Return the estimates as text, with a table of the groups; `by` names the grouping."""
         return layout.write_estimate(self, by)
 
     def ranked_text(self, by: str = "group") -> str:
-        """Return the groups, which `by` names, ranked, with their differences to the best."""
-        return f"No {by} is ranked: {ALIKE}." if self.alike else layout.write_ranking(self, by)
+        """Return the groups ranked, with differences to the best; `by` names the grouping."""
+        return f"No ranking by {by}: {ALIKE}." if self.alike else layout.write_ranking(self, by)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -87,7 +87,7 @@ class Estimate(Comparison):
         return layout.list_rows(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the draws as values that JSON can express."""
+        """Return everything but the draws as JSON-compatible values."""
         return layout.as_dict(self) | {"warnings": list(self.warnings)}
 
 
@@ -101,8 +101,8 @@ def name_groups(groups: Any, texts: int) -> tuple[list[str], np.ndarray]:
     names = dict.fromkeys(column)
     if len(names) > MOST:
         raise InputError(
-            f"there are {len(names):,} groups, more than the {MOST:,} that can be told apart: name "
-            "groups of many texts, such as systems."
+            f"got {len(names):,} groups, but at most {MOST:,} are supported. Use larger groups, "
+            "such as systems."
         )
     numbers = {name: number for number, name in enumerate(names)}
     return list(names), np.array([numbers[cell] for cell in column], np.int64)

@@ -48,10 +48,10 @@ def write_ranking(made: Comparison, by: str) -> str:
         head = name, f"{made.groups[name].labels}", *_cells(made.groups[name].mean)
         cells.append((*head, *apart, f"{100 * made.best[name]:.0f} %"))
     total, resolved, wrong = made.pairs
-    table = align((by, "labels", "mean", "", "to the best", "", "", "P(best)"), *cells)
+    table = align((by, "labels", "mean", "", "vs. best", "", "", "P(best)"), *cells)
     pair = "pair" if total == 1 else "pairs"
     count = f"The labels separate {resolved} of {total} {pair}"
-    count += f"; expect {wrong:.1f} of these to be in the wrong order." if resolved else "."
+    count += f"; expect {wrong:.1f} of these in the wrong order." if resolved else "."
     rule = (
         f"Resolved: the interval excludes 0, each {by} has at least {RESOLVING} labels, and at "
         f"most one in {1 / WRONG / (1 - made.level):.0f} resolved pairs is expected to be wrong."
@@ -59,7 +59,7 @@ def write_ranking(made: Comparison, by: str) -> str:
     lines = [*_write_whole(made), "", *table, "", count, rule]
     needed = find_needed(made)
     if needed:
-        lines.append(f"{quote(best)} or {quote(made.ranking[1])}: {say_decided(needed)}.")
+        lines.append(f"{quote(best)} against {quote(made.ranking[1])}: {say_decided(needed)}.")
     return "\n".join(lines)
 
 
@@ -88,22 +88,22 @@ def _write_whole(made: Comparison, shares: str = "") -> list[str]:
     unread, labels = made.unread
     every = whole.texts + made.unknown
     lines = [
-        f"{whole.labels} of {every:,} texts{clusters} {be} labelled; "
-        f"{100 * made.level:.0f} % intervals, for {kind}",
-        f"  mean {in_words(whole.mean)}; {alone}, without the model, {in_words(made.rectified)}",
+        f"{whole.labels} of {every:,} texts{clusters} {be} labelled. "
+        f"Estimates for {kind} ({100 * made.level:.0f} % intervals):",
+        f"  mean {in_words(whole.mean)}; {alone} (no model) {in_words(made.rectified)}",
     ]
     if made.unknown:
         lines.insert(
             0,
-            f"Nothing is known about {unread:,} of {every:,} texts: the judge did not read them, "
-            f"and none has a label. All figures below describe the other {whole.texts:,}.",
+            f"Nothing is known about {unread:,} of {every:,} texts, which have neither a reading "
+            f"nor a label. All figures below describe the other {whole.texts:,}.",
         )
     elif unread:
         noun = "text" if unread == 1 else "texts"
-        lines.append(f"  {unread:,} {noun} without a reading, {labels} of them labelled")
+        lines.append(f"  {unread:,} {noun} without a reading ({labels} labelled)")
     if made.other:
         mean, rectified = map(in_words, made.other)
-        lines.append(f"  for {other}: {mean}; {alone} {rectified}")
+        lines.append(f"  for {other}: mean {mean}; {alone} {rectified}")
     return [*lines, *(f"  {more}" for more in (shares, made.passing) if more)]
 
 
@@ -146,7 +146,7 @@ def list_rows(made: Comparison) -> list[dict[str, Any]]:
 
 
 def as_dict(made: Comparison) -> dict[str, Any]:
-    """Return everything but the draws as values that JSON can express."""
+    """Return everything but the draws as JSON-compatible values."""
     total, resolved, wrong = made.pairs
     orders = [sorted(pair, key=made.ranking.index) for *pair, _ in made.resolved]
     content = {

@@ -29,9 +29,9 @@ def as_passing(passing: Any, scale: Scale) -> Bool[np.ndarray, " K"]:
     if unknown or marks.all() or not marks.any():
         wrong = quote(unknown.pop()) if unknown else quote(names)
         raise SettingNeeded(
-            f"the options that pass must be some of {list_names(scale.options)}, not all; "
-            f"found {wrong}.",
-            "Name them, such as",
+            f"the passing options must be some, but not all, of {list_names(scale.options)}, "
+            f"got {wrong}.",
+            "Name the passing options, for example",
             "passing",
             scale.options[-(scale.size // 2) :],
         )

@@ -22,9 +22,9 @@ class Population(NamedTuple):
         labels: number of labelled texts among them.
         options: the options, in order.
         mean: mean label, on the scale.
-        at_least: share of texts whose label is an option or a higher one, by option but the first.
-        effect: how much higher people rate the group than the calibrator predicts, on the scale;
-            None for the whole corpus.
+        at_least: share of texts whose label is at least an option, by option (without the first).
+        effect: mean label of the group minus the calibrator's prediction, on the scale; None for
+            the whole corpus.
         passing: share of texts that people pass, where options that pass are named.
     """
 

@@ -100,15 +100,17 @@ class Requirement(NamedTuple):
             return matches.popitem()[1]
         if matches:
             raise InputError(
-                f"{quote(quantity)} may be {' or '.join(matches)}: put the names of groups in "
-                "double quotes, and leave out groups to require something of all texts."
+                f"{quote(quantity)} is ambiguous: it may mean {' or '.join(matches)}. Put group "
+                "names in double quotes. For a requirement on all texts, do not pass groups."
             )
         if quantity == PASS:
-            raise InputError("a requirement of pass needs the options that pass: --pass 4,5.")
+            raise InputError(
+                "a requirement on pass needs the passing options, for example --pass 4,5."
+            )
         names = list_names([MEAN, *([PASS] if passing else []), *groups])
         raise InputError(
-            f"there is nothing that is called {quote(quantity)} to require; found {names}, and "
-            "differences such as 'A - B' of groups, with spaces about the minus."
+            f"unknown quantity {quote(quantity)}. Use {names}, or a difference of two groups such "
+            "as 'A - B', with spaces around the minus sign."
         )
 
 
@@ -135,7 +137,7 @@ class Answer(NamedTuple):
         return line + (f"; {say_decided(self.needed)}" if self.needed else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer as values that JSON can express."""
+        """Return the answer as JSON-compatible values."""
         return list_fields(self)
 
 
@@ -153,13 +155,11 @@ def parse(text: str) -> Requirement:
     if not parts or not quantity or quantity[-1] in "<=>":
         raise InputError(
             "a requirement must be a quantity, a sign (>=, >, <=, <) and a number, such as "
-            f'"mean >= 4.0", "pass >= .8" or "A - B > 0"; found {quote(text)}.'
+            f'"mean >= 4.0", "pass >= .8" or "A - B > 0", got {quote(text)}.'
         )
     bound = float(parts[3]) / (100 if parts[4] else 1)
     if quantity == PASS and not 0 <= bound <= 1:
-        raise InputError(
-            f"pass is a share, from 0 to 1: write .3 or 30% for three in ten; found {quote(text)}."
-        )
+        raise InputError(f"pass must be a share from 0 to 1, such as .3 or 30%, got {quote(text)}.")
     if parts[4] and quantity != PASS:
-        raise InputError(f"only pass is required in percent; found {quote(text)}: leave out the %.")
+        raise InputError(f"only pass can be a percentage, got {quote(text)}. Remove the %.")
     return Requirement(text.strip(), quantity, parts[2], bound)

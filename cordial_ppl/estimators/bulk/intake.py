@@ -46,7 +46,7 @@ def open_tables(
             warn_of_unread(path, fitted.fit_, table)
             return table, None, warn_of_kind(path, fitted.fit_, paths[0], table)
         if len(paths) > 1:
-            raise InputError(f"{path} was fitted on one judge: leave out --also.")
+            raise InputError(f"{path} was fitted on one judge. Remove --also.")
         counted, fit = list[np.ndarray](), fitted.fit_
         table = open_readings(paths[0], **settings)
         table.check(fit.covariates, fit.levels, lambda logits: counted.append(sketch(logits)))
@@ -62,14 +62,14 @@ def _read_judges(
 ) -> ReadingTable:
     """Read the tables of several judges, some of whom may be missing."""
     if reader and not any(reader in read_columns(path).schema for path in paths):
-        raise InputError("leave out the reader, or name the column of judges: all are taken.")
+        raise InputError("a fusion uses all judges. Name the column of judges, or no reader.")
     readers = [name if reader is None else f"{reader}={name}" for name in fitted.readers_]
     table = read_several(paths, **settings, readers=readers, gaps=True)
     silent = np.isnan(table.logits).all(axis=(0, 2))
     if silent.any():
         absent = [name for name, gone in zip(table.readers, silent, strict=True) if gone]
         warn(
-            f"no table has readings by {', '.join(absent)}: the other judges are used in "
+            f"no table has readings by {', '.join(absent)}. The other judges are used in "
             "proportion to their weights."
         )
     return table
@@ -79,13 +79,13 @@ def warn_of_kind(path: Path, fit: AnyFit, readings: Path, table: ReadingTable) -
     """Warn of readings of another judge, model or prompt than the fit's; say what differs."""
     if others := differences(fit.provenance, read_provenance(table)):
         turned = others[0].startswith("direction ")
-        way = "leave out" if table.columns.reverse else "add"
+        way = "remove" if table.columns.reverse else "add"
         advice = f" To read the scale as in the fit, {way} --reverse." * turned
         if len(others) > turned:
-            advice += " A calibrator corrects the faults of one model under one prompt: fit "
-            advice += "another on labels of these."
+            advice += " A calibrator corrects one model under one prompt. Label some of these "
+            advice += "texts and fit a new calibrator."
         warn(
-            f"{readings} has readings of another kind than {path} was fitted on: "
+            f"the readings in {readings} differ in kind from those that {path} was fitted on: "
             f"{'; '.join(others)}.{advice}"
         )
     return others
@@ -96,10 +96,10 @@ def warn_of_unread(path: Path, fit: AnyFit, table: ReadingTable) -> None:
     then, now = fit.entered.take(fit.entered.first).unread, table.unread
     if now.mean() > then.mean() and differ(then, now):
         warn(
-            f"{table.columns.path}: the judge left {now.mean():.0%} of the texts without a "
-            f"reading, but {then.mean():.0%} of the labelled texts of {path}. They all get one "
-            f"prediction, from {count(int(then.sum()), 'label')} on such texts: label some, and "
-            "fit again."
+            f"{table.columns.path}: {now.mean():.0%} of the texts have no reading, against "
+            f"{then.mean():.0%} of the labelled texts of {path}. All texts without a reading get "
+            f"one prediction, based on {count(int(then.sum()), 'label')}. Label more such texts "
+            "and fit again."
         )
 
 
@@ -107,7 +107,7 @@ def warn_of_drift(path: Path, fit: Fit, readings: Path, drift: Drift | None) -> 
     """Warn of readings that are not distributed like those of the fit, if they are not."""
     if drift is not None and drift.alarm:
         warn(
-            f"{readings}, {path}: {drift.describe(fit.scale)}. The texts or the "
-            "judge have changed, or these are only some of the texts, such as one system's. Label "
-            "a few of these: `cordial report` says whether the calibration still holds for them."
+            f"{readings}, {path}: {drift.describe(fit.scale)}. Either the texts or the judge have "
+            "changed, or the table covers only part of the texts, such as one system. Label a few "
+            "of its texts: `cordial report` then shows whether the calibration still holds."
         )

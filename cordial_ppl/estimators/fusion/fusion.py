@@ -15,7 +15,7 @@ from cordial_ppl.data.checks import check_flag, check_list, check_names
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
-from cordial_ppl.errors import InputError, warn
+from cordial_ppl.errors import InputError, count, warn
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.fusion import fusion_files
 from cordial_ppl.estimators.fusion.fusion_fit import (
@@ -55,24 +55,25 @@ if TYPE_CHECKING:
 
 
 class Fusion(Estimator[FusionFit]):
-    r"""Several readers' calibrated predictions, stacked.
+    r"""A stack of the calibrated predictions of several judges.
 
     .. math:: \hat p(z \mid x) = \sum_r \omega_r\, \hat p_r(z \mid x)
         + \omega_a\, \hat p_a(z \mid x) + \omega_0\, \hat p_0(z \mid x)
 
-    Each reader r has a stack, fitted to the labelled texts that it has read.  Stack a sees the
-    readers' average, logits in units of each reader's spread, and 0 is the location channel over
-    all readers, with a weight and a temperature for each.  The weights maximise the likelihood of
-    the labels under out-of-fold predictions, with a Dirichlet prior; with fewer than eight labels
-    they are those of the prior.  For a text that a reader has not read, the other members' weights
-    are scaled to sum to one; one that nobody has read is predicted by the labels of such texts.
+    Each judge r has a stack, fitted to the labelled texts that the judge has rated. Stack a uses
+    the average of the judges' logits, each in units of the judge's spread, and 0 is the location
+    channel over all judges, with a weight and a temperature for each judge. The weights maximise
+    the likelihood of the labels under out-of-fold predictions, with a Dirichlet prior; with fewer
+    than eight labels, the weights are those of the prior. If a judge has not rated a text, the
+    weights of the other members are scaled to sum to one. A text without any rating is predicted
+    from the labels of such texts.
 
     The paper has no average among the members, and other stacks and weights: :meth:`paper`.
 
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
-        readers: names of the R readers; by default those of a mapping, or "reader 0" ....
-        average: whether the stack on the readers' average is a member.
+        readers: names of the R judges; by default those of a mapping, or "reader 0" ....
+        average: whether the stack on the average of the judges is a member.
         inference: "default", "laplace", "mode" or "nuts".
         prior: what replaces the priors of the channels, as in ``Cordial``.  A prior of a parameter
             by name, or one learned of the channel "location", also holds for the parameters of the
@@ -85,11 +86,11 @@ class Fusion(Estimator[FusionFit]):
 
     Attributes:
         fit_: the fit as one record, `cordial_ppl.estimators.fusion.fusion_fit.FusionFit`.
-        readers_: names of the readers.
-        stacks_: the fitted stack of each reader by name.
+        readers_: names of the judges.
+        stacks_: the fitted stack of each judge by name.
         weights_: weight of each member by name.
-        shares_: posterior mean of each reader's weight within the joint channel.
-        best_reader_: the reader whose stack has the lowest out-of-fold log loss.
+        shares_: posterior mean of each judge's weight in the joint channel.
+        best_reader_: the judge whose stack has the lowest out-of-fold log loss.
 
     Source: Section 2.7 of the paper, Several readers.
     """
@@ -132,17 +133,17 @@ class Fusion(Estimator[FusionFit]):
 
     @property
     def readers_(self) -> tuple[str, ...]:
-        """Names of the readers."""
+        """Names of the judges."""
         return self.fit_.readers
 
     @property
     def stacks_(self) -> dict[str, Stack]:
-        """The fitted stack of each reader by name."""
+        """The fitted stack of each judge by name."""
         return {name: stack_of(fit, Cordial) for name, fit in self.fit_.fits.items()}
 
     @property
     def shares_(self) -> dict[str, float]:
-        """Posterior mean of each reader's weight within the joint channel."""
+        """Posterior mean of each judge's weight in the joint channel."""
         joint = self.fit_.members.get(JOINT.name)
         if not isinstance(joint, Posterior):
             return dict.fromkeys(self.readers_, 1 / len(self.readers_))
@@ -151,12 +152,12 @@ class Fusion(Estimator[FusionFit]):
 
     @property
     def best_reader_(self) -> str:
-        """The reader whose stack has the lowest out-of-fold log loss, if that is known of any."""
+        """The judge whose stack has the lowest out-of-fold log loss, if any is known."""
         losses = {name: fit.expected.cordial for name, fit in self.fit_.fits.items()}
         return min(losses, key=lambda name: np.nan_to_num(losses[name], nan=np.inf))
 
     def summary(self) -> str:
-        """Describe each reader's errors, the weights and the expected log loss in plain words."""
+        """Describe each judge's errors, the weights and the expected log loss in plain words."""
         return summarize(self.fit_)
 
     def to_datatree(self) -> "DataTree":
@@ -196,7 +197,7 @@ class Fusion(Estimator[FusionFit]):
             FileError: the file cannot be written.
         """
         if type(self) is not Fusion:
-            raise InputError(f"only a Fusion can be saved; this is a {type(self).__name__}.")
+            raise InputError(f"only a Fusion can be saved, not a {type(self).__name__}.")
         fusion_files.save(self.fit_, path)
 
     @property
@@ -220,7 +221,7 @@ class Fusion(Estimator[FusionFit]):
         self, logits: Any, corpus: Any = None
     ) -> tuple[Float[np.ndarray, "n R K"], dict[str, Any]]:
         if corpus is not None:
-            raise InputError("a fusion keeps no counts of readings: leave out corpus.")
+            raise InputError("a fusion does not use corpus. Remove corpus.")
         names = self.readers
         if names is not None:
             names = tuple(map(str, check_list("readers", names)))
@@ -228,7 +229,7 @@ class Fusion(Estimator[FusionFit]):
         wrong = [name for name in names if name in COUNTS or names.count(name) > 1]
         if wrong:
             raise InputError(
-                f"readers must have different names, other than {' and '.join(COUNTS)}; rename "
+                f"reader names must be unique and differ from {' and '.join(COUNTS)}. Rename "
                 f"{wrong[0]!r}."
             )
         columns = check_frames(logits, Scale.of(self.options, readings.shape[2]).options)
@@ -301,7 +302,7 @@ def _fit_members(
     held_out = np.zeros((len(texts.labels), scale.size, len(names)))
     predicted = np.zeros((len(texts.labels), len(names)), bool)
     fits: dict[str, Fit | Posterior] = {}
-    with doing(f"fitting {readers} readers"):
+    with doing(f"fitting {readers} judges"):
         for group in (names[:readers], names[readers:]):
             if fits:
                 trust = trust_readers(texts, held_out[:, :, :readers], predicted[:, :readers])
@@ -325,16 +326,16 @@ def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> 
     idle = [name for name, read in zip(readers, present.T, strict=True) if not read.any()]
     if idle:
         raise InputError(
-            f"every reader needs a reading of a labelled text; {idle[0]!r} has none. Leave it out, "
-            "or have it read texts that are labelled."
+            f"judge {idle[0]!r} has no reading of a labelled text. Remove that judge, or have it "
+            "rate some labelled texts."
         )
     apart = np.argwhere(np.triu(~(present.T @ present)))
     if len(apart):
         one, other = (readers[index] for index in apart[0])
-        more = f" (nor {len(apart) - 1} more pairs)" if len(apart) > 1 else ""
+        more = f" (and {count(len(apart) - 1, 'more pair')})" if len(apart) > 1 else ""
         warn(
-            f"the readers {one!r} and {other!r}{more} have read no labelled text in common: their "
-            "weights compare them on different texts."
+            f"judges {one!r} and {other!r}{more} share no labelled text. Their weights compare the "
+            "judges on different texts."
         )
 
 

@@ -73,15 +73,15 @@ def read(path: str | Path, channels: Sequence[str | Path | Channel]) -> FusionFi
             members[name] = record.restore(path, channels)
     with blaming(path):
         if any(record.scale != saved.scale for record in saved.stacks.values()):
-            raise ValueError("its stacks are of other scales")
+            raise ValueError("its stacks have different scales")
         readers, texts = saved.readers, saved.labelled.restore(saved.scale.size)
         read = texts.read
         if texts.logits.shape[1:-1] != (len(readers),):
-            raise ValueError("the labelled texts are of other readers")
+            raise ValueError("the labelled texts do not match the judges")
         if tuple(members)[: len(readers)] != readers or len(saved.spreads) != len(readers):
-            raise ValueError("the readers and their stacks do not fit together")
+            raise ValueError("the judges do not match their stacks")
         if not ((saved.trust > 0) & (saved.trust <= 1)).all():
-            raise ValueError("the average does not weigh its readers")
+            raise ValueError("the weights of the average are not in (0, 1]")
         if saved.joint is not None:
             members[JOINT.name] = saved.joint.restore(JOINT, read)
         saved.check(members, len(read.labels))

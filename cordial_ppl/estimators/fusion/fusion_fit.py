@@ -153,7 +153,7 @@ def summarize(fusion: FusionFit) -> str:
     for name, summary in readers.items():
         labels, loss = summary.expected["labels"], summary.expected["cordial"]
         note = f"{labels:.0f} {'label' if labels == 1 else 'labels'}"
-        note += "" if loss is None else f", by itself {loss:.2f}"
+        note += "" if loss is None else f", alone {loss:.2f}"
         few += [name] if (labels or 0) < MIN_LABELS else []
         lines.append(f"  {name} ({note}): {summary.brief}")
     blocks = [["The judges", *lines], ["Weights", *weight_lines(fusion.weights)]]
@@ -161,8 +161,8 @@ def summarize(fusion: FusionFit) -> str:
     if math.isfinite(expected.cordial):
         line = f"  fused {expected.cordial:.2f}, label histogram {expected.histogram:.2f}"
         if not all(summary.reader and summary.reader.hard for summary in readers.values()):
-            line += f", readings as they are, averaged {expected.raw:.2f}"
-        line += f" (without {', '.join(few)}: fewer than eight labels)" if few else ""
+            line += f", average of the raw readings {expected.raw:.2f}"
+        line += f" (excluding {', '.join(few)}: fewer than eight labels)" if few else ""
         blocks.append(["Expected log loss (out-of-fold, nats)", line])
     posteriors = {
         f"{name}, {channel}": figures

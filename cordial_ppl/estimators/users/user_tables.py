@@ -53,6 +53,6 @@ def list_users(shifts: UserShift) -> str:
     """Set out the users that differ most from the population."""
     values = sorted(shifts.values_.items(), key=lambda pair: -abs(pair[1]))
     lines = [(user, str(shifts.counts_[user]), f"{value:+.2f}") for user, value in values[:SHOWN]]
-    title = f"{count(len(values), 'user')}: shifts with standard deviation {shifts.sigma_:.2f}"
+    title = f"Shifts of {count(len(values), 'user')} (standard deviation {shifts.sigma_:.2f})"
     title += f", the {SHOWN} largest" if len(values) > SHOWN else ""
     return "\n".join([title, *align(("", "labels", "shift"), *lines)])

@@ -198,7 +198,7 @@ class UserShift(Parameters):
         afresh: bool = False,
         sample_weight: Any = None,
     ) -> tuple[Any, Any]:
-        """Predict each text from its user's earlier labels only, as if they came in one by one.
+        """Predict each text from its user's earlier labels only, as if labels arrived one by one.
 
         Labels that ``fit`` and ``partial_fit`` have seen are earlier than all of these; labels of
         one user at the same time do not inform each other.
@@ -282,7 +282,7 @@ class UserShift(Parameters):
             InputError: ``level`` is not between 0 and 1, or modes are plugged in.
         """
         if self.sigma == VALIDATED:
-            raise InputError("a mode has no interval: use sigma='posterior', or a number.")
+            raise InputError("a mode has no interval. Use sigma='posterior' or a number.")
         tails = (1 - check_level(level)) / 2, (1 + level) / 2
         totals = (np.cumsum(weights, axis=1) for weights in self._posteriors())
         each = [[np.argmax(total >= tail, axis=1) for tail in tails] for total in totals]
@@ -302,7 +302,7 @@ class UserShift(Parameters):
         """
         self._check_fitted()
         if self.effect not in SHIFTS.values():
-            raise InputError(f"only the shift of UserShift can be saved; got {self.effect.name!r}.")
+            raise InputError(f"only a shift of UserShift can be saved, got {self.effect.name!r}.")
         state = UsersRecord(
             scale=self.scale_,
             sigma=self.sigma if isinstance(self.sigma, str) else float(self.sigma),
@@ -322,7 +322,7 @@ class UserShift(Parameters):
         """List the standard deviations that K options allow, and their prior probabilities."""
         if isinstance(self.sigma, str) and self.sigma in ("posterior", VALIDATED):
             return self.effect.unit(size) * SPREADS, SPREAD_PROBS
-        words = f"sigma, if not 'posterior' or '{VALIDATED}',"
+        words = f"sigma (unless 'posterior' or '{VALIDATED}')"
         number = check_number(words, self.sigma, 1 / WIDEST, WIDEST)
         return np.array([number]), np.ones(1)
 
@@ -386,7 +386,7 @@ class UserShift(Parameters):
     def _check_fitted(self) -> None:
         if not hasattr(self, "sigma_"):
             raise NotFittedError(
-                f"this {type(self).__name__} is not fitted: call fit(probs, labels, users) first."
+                f"this {type(self).__name__} is not fitted. Call fit(probs, labels, users) first."
             )
 
 
@@ -411,7 +411,7 @@ def load(path: str | Path) -> UserShift:
             and 1 / WIDEST <= deviations.min() <= deviations.max() <= WIDEST
             and state.totals.shape[1] == len(shift._grid)
         ):
-            raise ValueError("its users, counts, values and standard deviations do not fit")
+            raise ValueError("its users, counts, values and standard deviations do not match")
         shift._spreads = spreads._replace(logs=log_normals(shift._grid, deviations))
         shift.sigma_ = shift._spreads.mean
         return shift

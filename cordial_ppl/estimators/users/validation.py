@@ -30,13 +30,13 @@ def as_population(probs: Any, scale: Scale | None = None) -> Float[np.ndarray, "
     """
     if probs is None:
         raise InputError(
-            "probs are None: a calibrator that was loaded, or fitted to fewer than eight labels, "
-            "has no out_of_fold_. Give its predict_proba of texts that it was not fitted to."
+            "probs is None. A calibrator that was loaded, or fitted to fewer than eight labels, "
+            "has no out_of_fold_. Pass predict_proba of texts outside the fit instead."
         )
     population = as_probabilities(probs)
     if scale is not None:
         if population.shape[1] != scale.size:
-            raise InputError(f"probs must have {scale.size} columns; found {population.shape[1]}.")
+            raise InputError(f"probs must have {scale.size} columns, got {population.shape[1]}.")
         check_columns(probs, None, scale.options)
     return population
 
@@ -57,7 +57,7 @@ def as_users(users: Any, count: int, where: Where | None = None) -> list[str]:
     warn_of_lookalikes("users", names)
     missing = [row for row, name in enumerate(names) if not name]
     if missing:
-        raise InputError(f"every text needs a user; none is named in {name_rows(missing, where)}.")
+        raise InputError(f"the user is missing in {name_rows(missing, where)}. Name every user.")
     return names
 
 
@@ -99,8 +99,8 @@ def as_order(order: Any, count: int, where: Where | None = None) -> Real[np.ndar
     if not valid.all():
         row = int(valid.argmin())
         raise InputError(
-            "order must be finite numbers that grow with time, or dates (ISO 8601 if text), of "
-            "which all or none have a time zone; found "
+            "order must be finite numbers that increase with time, or dates (ISO 8601 if text) "
+            "that all have a time zone or all have none, got "
             f"{quote(cells[row])} in {name_rows([row], where)}."
         )
     return times

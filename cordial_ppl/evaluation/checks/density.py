@@ -55,7 +55,7 @@ def check_contract(channel: Channel) -> Finding:
     fixed = [site.parameter for site in target.sites if not site.gaussian]
     words = f"{len(names)} parameters: {', '.join(names)}"
     words += f"; covariates: {', '.join(covariates)}" if covariates else ""
-    words += f"; priors that cannot be replaced by name: {', '.join(fixed)}" if fixed else ""
+    words += f"; priors that cannot be overridden by name: {', '.join(fixed)}" if fixed else ""
     return Finding("contract", PASS, words, {"parameters": sizes, "covariates": list(covariates)})
 
 
@@ -72,8 +72,8 @@ def check_indices(trial: Trial) -> Finding | None:
     declared = count_levels(target.channel)
     names = [name for name in trial.labelled.covariates if name not in declared]
     size = message.rstrip(" .").rpartition(" ")[2]
-    advice = f": if {names[0]!r} is the index, LEVELS = {{{names[0]!r}: {size}}}" if names else ""
-    words = f"{message.strip().rstrip('.')}; JAX takes the last entry instead{advice}"
+    advice = f" (if {names[0]!r} is the index: LEVELS = {{{names[0]!r}: {size}}})" if names else ""
+    words = f"{message.strip().rstrip('.')}. JAX uses the last entry instead{advice}"
     return Finding("indices", FAIL, words)
 
 
@@ -105,7 +105,7 @@ def check_finite(trial: Trial) -> Finding:
     words, status = f"finite with {where}", PASS
     if single or double:
         words = f"not finite at {double or single} of {POINTS} points with {where}"
-        words = words if wrong or not double else f"finite, but its gradient is {words}"
+        words = words if wrong or not double else f"finite, but the gradient is {words}"
         words, status = (words, FAIL) if double else (f"in 32 bits {words}", WARN)
     figures = {"points": POINTS, "not_finite": double, "not_finite_float32": single}
     return Finding("finite density", status, words, figures)
@@ -133,7 +133,7 @@ def check_gradients(trial: Trial) -> Finding:
     words, status = f"agree with finite differences to {worst:.0e}", PASS
     if worst > SLOPE_TOLERANCE:
         name = target.coordinates[int(errors.max(axis=0).argmax())]
-        words = f"off by {worst:.1e} in {name}; wrong at {100 * share:.0f} % of points"
+        words = f"off by up to {worst:.1e} (in {name}); wrong at {100 * share:.0f} % of points"
         # Few points meet a kink; a gradient that is cut off is wrong at most points.
         status = FAIL if share > 0.1 else WARN
     return Finding("gradients", status, words, figures)
@@ -171,12 +171,12 @@ def check_order(trial: Trial) -> Finding:
     worst, share = float(violations[draw, pair]), float((violations > TOLERANCE).any(axis=1).mean())
     figures: dict[str, object] = {"worst": worst, "share_of_draws": share}
     if worst <= TOLERANCE:
-        words = f"kept for {size - 1} pairs of readings under {FEWER} draws from the prior"
+        words = f"preserved for {size - 1} pairs of readings under {FEWER} draws from the prior"
         return Finding(name, PASS, words, figures)
     lower, higher = (logits[pair].round(1).tolist() for logits in (ladder[:-1], ladder[1:]))
     words = (
-        f"reversed by up to {worst:.2g}, under {100 * share:.2g} % of draws from the prior: logits "
-        f"{lower} are predicted above {higher}"
+        f"reversed by up to {worst:.2g} under {100 * share:.2g} % of draws from the prior: the "
+        f"prediction for logits {lower} is above that for {higher}"
     )
     return Finding(name, FAIL, words, figures | {"lower": lower, "higher": higher})
 
@@ -208,6 +208,6 @@ def check_conflict(trial: Trial) -> Finding:
     words = "" if status == PASS else "prior and labels disagree: "
     words += (
         f"{100 * p_value:.3g} % of label sets drawn from the prior are as unlikely as these; "
-        f"{name} is furthest from its prior's location, {distance:+.1f} standard deviations"
+        f"{name} is furthest from its prior location ({distance:+.1f} standard deviations)"
     )
     return Finding("prior against labels", status, words, {"p": p_value, name: distance})

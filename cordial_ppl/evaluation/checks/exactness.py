@@ -42,7 +42,7 @@ def check_speed(trial: Trial) -> Finding:
     """Compare the time that the density took in the default's moves with the mixture's."""
     trial.fit()
     ratio = trial.target.pace / PACE
-    words = f"about {ratio:.1g} times the time of the paper's mixture for an option of a text"
+    words = f"about {ratio:.1g} times the time of the paper's mixture, per option and text"
     return Finding("speed", WARN if ratio > SLOW else PASS, words, {"ratio": ratio})
 
 
@@ -54,7 +54,7 @@ def check_nuts(trial: Trial) -> Finding:
     if nuts.divergences > draws / 2:
         status, words = FAIL, f"{nuts.divergences} of {draws} transitions diverge"
     elif not nuts.ess > 0:
-        words = "the chains of NUTS disagree, so there is nothing to compare with"
+        words = "the chains of NUTS disagree, so no comparison is possible"
     return Finding("NUTS", status, words, {"ess": nuts.ess, "divergences": nuts.divergences})
 
 
@@ -150,8 +150,8 @@ def check_simulation(ranks: Ranks) -> Finding:
     worst, values = float(min(1.0, p_values.min() * p_values.size)), ranks.values[:, index]
     words = (
         f"{len(values)} data sets: the ranks of {ranks.names[index]} are the least uniform "
-        f"(p {worst:.2g} after {p_values.size} tests; mean rank {values.mean():.2f}, normal scores "
-        f"with a standard deviation of {norm.ppf(values).std():.2f})"
+        f"(p = {worst:.2g} after {p_values.size} tests; mean rank {values.mean():.2f}, standard "
+        f"deviation of the normal scores {norm.ppf(values).std():.2f})"
     )
     each = {n: dict(zip(ranks.names, p.tolist(), strict=True)) for n, p in tests.items()}
     return Finding("simulation-based calibration", verdict(worst), words, {"p": worst, **each})

@@ -120,11 +120,11 @@ def take_trial(
     """
     readings = as_logits_of_readers(logits) if channel.several else as_logits(logits)
     if labels is None:
-        raise InputError("readings need labels: give logits and labels, or neither.")
+        raise InputError("logits and labels must be passed together. Pass both or neither.")
     size = readings.shape[-1]
     codes = Scale.default(size).encode(labels)
     if len(codes) > len(readings):
-        raise InputError(f"{len(readings)} rows of logits came with {len(codes)} labels.")
+        raise InputError(f"got {len(readings)} rows of logits but {len(codes)} labels.")
     with naming(f"channel {channel.name!r}"):
         needed, levels = find_covariates(channel, size), count_levels(channel)
         extra = as_covariates(covariates, len(readings), needed, levels)

@@ -96,8 +96,8 @@ def unit(site: Site, size: int, powers: Mapping[str, float], spread: float = 1.0
         return Unit(0.0, length**-power)
     if power:
         raise InputError(
-            f"parameter {site.parameter!r} lies between bounds and cannot have a unit: leave it "
-            "out of units."
+            f"parameter {site.parameter!r} lies between bounds and cannot have a unit. Remove "
+            f"{site.parameter!r} from units."
         )
     return Unit(0.0, 1.0)
 
@@ -117,10 +117,10 @@ def check_powers(target: Target, sizes: set[int], powers: Mapping[str, float]) -
     unknown = [name for name in names if name not in powers]
     if unknown and len(sizes) > 1:
         raise SettingNeeded(
-            f"tasks have {' and '.join(map(str, sorted(sizes)))} options, and the unit of "
-            f"parameter {unknown[0]!r} of channel {target.channel.name!r} is not known.",
-            "Take tasks with equally many options, or say which power of classes it is in, 0 for "
-            "none",
+            f"tasks have {' and '.join(map(str, sorted(sizes)))} options, but the unit of "
+            f"parameter {unknown[0]!r} of channel {target.channel.name!r} is unknown.",
+            "Use tasks with the same number of options, or set the power of classes in the unit (0 "
+            "for none)",
             "units",
             {unknown[0]: 0},
         )

@@ -40,9 +40,9 @@ class LearnedPrior:
     Made by :func:`learn_prior` or :meth:`load`; an argument of ``Cordial(prior=...)``.
 
     Attributes:
-        fits: what it is learned from.
+        fits: the fits that the prior is learned from.
         channels: the channels by name.
-        rule: how the prior follows.
+        rule: how the prior is derived from the fits.
     """
 
     fits: tuple[TaskFit, ...]
@@ -58,12 +58,12 @@ class LearnedPrior:
     def __post_init__(self):
         """Refuse an unknown rule, and too few fits."""
         if self.rule.name not in CAUTION:
-            raise InputError(f"rule must be one of {', '.join(CAUTION)}; got {self.rule.name!r}.")
+            raise InputError(f"rule must be one of {', '.join(CAUTION)}, got {self.rule.name!r}.")
         if len(self.fits) < FEWEST:
             names = "; ".join(fit.name for fit in self.fits) or "none"
             raise InputError(
-                f"a prior needs the fits of {FEWEST} tasks or readers at least; there is {names}. "
-                "Leave out fewer, or add tasks."
+                f"a prior needs fits for at least {FEWEST} tasks or judges, got {names}. Exclude "
+                "fewer tasks, or add tasks."
             )
 
     @property
@@ -79,11 +79,11 @@ class LearnedPrior:
             spread: of the readings that it is for, nats; see `cordial_ppl.inference.priors.fits`.
 
         Returns:
-            Location and scale; those of the channel's file for parameters that were not learned.
+            Location and scale; for parameters that were not learned, those of the channel file.
 
         Raises:
-            InputError: the fits are of other channels or of another file of that name, or tasks of
-                different K cannot be compared.
+            InputError: the fits are for other channels or another version of the channel file, or
+                tasks of different K cannot be compared.
         """
         derived = _derive(self, target)
         loc = np.array(derived.loc)
@@ -119,12 +119,12 @@ class LearnedPrior:
         return rows
 
     def leave_out(self, names: Collection[str]) -> "LearnedPrior":
-        """Return the prior without some tasks, for an honest evaluation on them.
+        """Return the prior without some tasks, for an evaluation on those tasks.
 
-        What was trained goes: the training has seen the tasks.
+        Trained adjustments are dropped, because the training has seen the tasks.
 
         Args:
-            names: tasks, with all their readers.
+            names: names of tasks, which are excluded with all their judges.
 
         Raises:
             InputError: there is no such task, or fewer than two fits are left.
@@ -134,16 +134,16 @@ class LearnedPrior:
         return replace(self, fits=fits, rule=self.rule.forget() if names else self.rule)
 
     def join(self, *others: "LearnedPrior") -> "LearnedPrior":
-        """Join the fits of several priors, for the channels that all have, by this one's rule.
+        """Join the fits of several priors for their common channels, with the rule of this prior.
 
         Raises:
-            InputError: a task and reader is in two of them, or they share no channel.
+            InputError: a task and judge is in two of the priors, or the priors share no channel.
         """
         fits = tuple(fit for prior in (self, *others) for fit in prior.fits)
         names = [fit.name for fit in fits]
         doubled = [name for name in names if names.count(name) > 1]
         if doubled:
-            raise InputError(f"{doubled[0]!r} is in two of the priors: rename or leave out one.")
+            raise InputError(f"{doubled[0]!r} is in two of the priors. Rename or exclude one.")
         common = {
             name: channel
             for name, channel in self.channels.items()
@@ -154,15 +154,15 @@ class LearnedPrior:
         return replace(self, fits=fits, channels=common)
 
     def with_rule(self, **settings) -> "LearnedPrior":
-        """Return the prior that follows from the same fits by another rule; see :class:`Rule`.
+        """Return the prior of the same fits under another rule; see :class:`Rule`.
 
-        A ``name`` of a rule takes back what was trained.
+        Passing the ``name`` of a rule drops trained adjustments.
         """
         rule = self.rule.forget() if "name" in settings else self.rule
         return replace(self, rule=msgspec.structs.replace(rule, **settings))
 
     def save(self, path: str | Path) -> None:
-        """Write it to one small file of plain data; :meth:`load` reads it back.
+        """Save the prior to one small file of plain data, which :meth:`load` reads.
 
         Raises:
             FileError: the file cannot be written.
@@ -171,7 +171,7 @@ class LearnedPrior:
 
     @classmethod
     def load(cls, path: str | Path) -> "LearnedPrior":
-        """Read what :meth:`save` wrote.
+        """Load a prior that :meth:`save` wrote.
 
         Raises:
             FileError: the file cannot be read, is damaged, or holds no learned prior.
@@ -179,7 +179,7 @@ class LearnedPrior:
         meta, arrays = storage.read(path, KIND)
         with storage.blaming(path):
             if arrays:
-                raise ValueError("a prior has no arrays")
+                raise ValueError("a prior must not contain arrays")
             return msgspec.convert(meta, cls)
 
 
@@ -201,11 +201,11 @@ def check_tasks(names: Collection[str], tasks: Collection[str]) -> None:
         SettingNeeded: a name is not among the tasks.
     """
     if isinstance(names, str):
-        raise InputError(f"tasks to leave out must be a list; got {names!r}.")
+        raise InputError(f"leave_out must be a list of tasks, got {names!r}.")
     unknown = [name for name in names if name not in tasks]
     if unknown:
-        problem = f"there is no task {unknown[0]!r} to leave out; found {list_names(tasks)}."
-        raise SettingNeeded(problem, "Choose among these, for example", "leave_out", (*tasks,)[:1])
+        problem = f"there is no task {unknown[0]!r} to exclude. The tasks are {list_names(tasks)}."
+        raise SettingNeeded(problem, "Choose from these, for example", "leave_out", (*tasks,)[:1])
 
 
 @lru_cache(maxsize=256)
@@ -242,12 +242,12 @@ def _check_channel(prior: LearnedPrior, target: Target) -> None:
     if channel.name not in prior.channels:
         raise InputError(
             f"the prior was learned for {', '.join(prior.channels)}, not for channel "
-            f"{channel.name!r}: learn one with that channel."
+            f"{channel.name!r}. Learn a prior with that channel."
         )
     if prior.channels[channel.name].digest != channel.digest:
         raise InputError(
-            f"the prior was learned with another {channel.name}.py than "
-            f"{channel.source or channel.name}: their contents differ. Learn it again."
+            f"{channel.source or channel.name} differs from the {channel.name}.py of the prior. "
+            "Learn the prior again."
         )
     sizes = {site.name: int(np.prod(site.shape)) for site in target.sites}
     # At another K, the number of values of a parameter of single options is not known here.
@@ -258,8 +258,8 @@ def _check_channel(prior: LearnedPrior, target: Target) -> None:
         fixed = {name: sizes[name] for name in sizes if name not in free}
         if counts.keys() != sizes.keys() or not fixed.items() <= counts.items():
             raise InputError(
-                f"the prior's fit of {fit.name} has the parameters {_list(counts)} of channel "
-                f"{channel.name!r}, which has {_list(sizes)}: learn it again."
+                f"the prior's fit of {fit.name} has the parameters {_list(counts)}, but channel "
+                f"{channel.name!r} has {_list(sizes)}. Learn the prior again."
             )
 
 
@@ -269,7 +269,7 @@ def _list(sizes: Mapping[str, int]) -> str:
 
 @lru_cache(maxsize=1)
 def shipped_prior() -> LearnedPrior:
-    """Return the prior that ``Cordial`` has by default.
+    """Return the default prior of ``Cordial``.
 
     It is what :func:`learn_prior` makes of 44 pairs of task and reader with three, four, five and
     seven options, trained on these and on 36 more (``benchmarks/ship_prior.py``).  Parameters

@@ -76,7 +76,7 @@ class NamedPrior:
             named = {site.name, site.parameter} & self.values.keys()
             if len(named) > 1:
                 raise InputError(
-                    f"{site.name!r} and {site.parameter!r} are one parameter: give the prior once."
+                    f"{site.name!r} and {site.parameter!r} are the same parameter. Pass one prior."
                 )
             for name in named:
                 loc[site.slice], scale[site.slice] = _gaussian(name, self.values[name], site)
@@ -121,7 +121,7 @@ class Priors:
             unknown = set(prior.values if isinstance(prior, NamedPrior) else ()) - names
             if unknown:
                 raise InputError(
-                    f"prior names {min(unknown)!r}, which is no parameter here; the parameters are "
+                    f"prior names an unknown parameter {min(unknown)!r}. The parameters are "
                     f"{', '.join(dict.fromkeys(site.parameter for site in sites))}."
                 )
 
@@ -153,14 +153,14 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
     if isinstance(prior, LearnedPrior):
         if channels and not set(channels) & set(prior.channels):
             raise InputError(
-                f"the prior was learned for {', '.join(prior.channels)}; none of these is among "
-                f"the channels {', '.join(channels)}. Learn one for them."
+                f"the prior was learned for {', '.join(prior.channels)}, but the channels are "
+                f"{', '.join(channels)}. Learn a prior for these channels."
             )
         return Priors(learned=prior)
     if prior is not None and (not isinstance(prior, Mapping) or isinstance(prior, Prior)):
         raise InputError(
-            "prior must be priors by the name of a channel or a parameter, a learned prior, the "
-            f"path of its file, or {OWN!r}; got a {type(prior).__name__}."
+            "prior must map names of channels or parameters to priors, or be a learned prior, the "
+            f"path of a prior file, or {OWN!r}, got {type(prior).__name__}."
         )
     by_channel: dict[str, Prior | NamedPrior] = {}
     shared: dict[str, Any] = {}
@@ -170,10 +170,10 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
         elif name in channels:
             by_channel[name] = NamedPrior(value, default) if isinstance(value, Mapping) else value
         else:
-            names = f"the channels {', '.join(channels)}" if channels else "no channel here"
-            raise InputError(f"prior may name {names}; got {name!r}.")
+            names = f"the channels {', '.join(channels)}" if channels else "no channel"
+            raise InputError(f"prior may name {names}, got {name!r}.")
     if shared and not channels:
-        raise InputError(f"prior names {next(iter(shared))!r}, but there is no channel here.")
+        raise InputError(f"prior names {next(iter(shared))!r}, but there is no channel.")
     return Priors(by_channel, NamedPrior(shared, default) if shared else None, default)
 
 
@@ -208,8 +208,8 @@ def _check(name: str, value: Any) -> Any:
     except (OverflowError, TypeError, ValueError):
         pass
     raise InputError(
-        f"the prior of {name!r} must be a location and a scale, or a NumPyro distribution; got "
-        f"{quote(value)}. Numbers must be finite, a scale above 0."
+        f"the prior of {name!r} must be a location and a positive scale, both finite, or a NumPyro "
+        f"distribution, got {quote(value)}."
     )
 
 
@@ -222,13 +222,13 @@ def _gaussian(name: str, value: Any, site: Site) -> tuple[np.ndarray, np.ndarray
         raise InputError(
             f"the prior of {name!r} must be Gaussian on the unconstrained scale (Normal for a real "
             "parameter, LogNormal for a positive one, location and scale of the log odds for one "
-            f"between 0 and 1); got {type(value).__name__}. Another kind of prior belongs in the "
-            "channel's file."
+            f"between 0 and 1), got {type(value).__name__}. Put another kind of prior in the "
+            "channel file."
         )
     try:
         loc, scale = (np.ravel(np.broadcast_to(part, site.shape)) for part in normal)
     except ValueError:
-        several = f", or {site.shape} of them" if site.shape else ""
+        several = f", or arrays of shape {site.shape}" if site.shape else ""
         raise InputError(
             f"the prior of {name!r} must have one location and scale{several}."
         ) from None

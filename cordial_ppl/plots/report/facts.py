@@ -37,7 +37,7 @@ FEWEST = 8
 FEW = 5
 """Labelled texts outside the fit from which they are checked against the calibrator."""
 
-DISTANCE = "distance of median and label"
+DISTANCE = "distance from median to label"
 
 MOVED = 10
 """Texts that are listed because calibration moves them most."""
@@ -218,7 +218,7 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
     """
     entered, texts = texts, texts.read
     if not len(texts.rows):
-        raise InputError("a report needs at least one labelled text that was read; got none.")
+        raise InputError("a report needs at least one labelled text with a reading, got none.")
     fit, forecast = calibrator.fit_, None
     if answers.can_forecast(fit):
         forecast = answers.forecast(fit, texts.logits, texts.covariates)

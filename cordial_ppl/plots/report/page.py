@@ -29,7 +29,7 @@ UNITS = {
 PACKAGES = ("cordial-ppl", "jax", "numpyro", "arviz", "numpy")
 SCORED = {
     "log loss": "nats",
-    DISTANCE: "points on the scale",
+    DISTANCE: "scale points",
     "most probable option is wrong": "share of texts",
 }
 """Units of scores."""
