@@ -92,7 +92,7 @@ def test_a_value_beyond_the_levels_is_refused_before_and_after_the_fit(cordial, 
         lambda: cp.Fusion(channels=[mine]).fit(gaps, rated, beyond),
         lambda: cp.learn_prior({"task": (logits, rated, beyond)}, channels=[mine]),
     ):
-        with pytest.raises(cp.InputError, match="'doubt' .* 0..2, .* 3 in row 4"):
+        with pytest.raises(cp.InputError, match="'doubt' .* 0..2 .* 3 in row 4"):
             call()
 
 
