@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.channels.channel import Channel
+from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.errors import InputError, SettingNeeded, list_names
 from cordial_ppl.inference.priors.fits import (
     CAUTION,
@@ -92,8 +93,8 @@ class LearnedPrior:
                 loc[site.slice] += np.log(spread / TYPICAL_SPREAD)
         return Prior(loc, derived.scale)
 
-    def describe(self, channels: Sequence[Channel], size: int) -> list[dict[str, Any]]:
-        """List the learned parameters of some channels on a scale of K options.
+    def describe(self, channels: Sequence[Channel | str], size: int) -> list[dict[str, Any]]:
+        """List the learned parameters of some channels, or of their names, on a scale of K options.
 
         Returns:
             For each parameter "channel" and "parameter", "loc" and "scale" in the unconstrained
@@ -105,7 +106,7 @@ class LearnedPrior:
         """
         rows, names = [], ("loc", "scale", "default_loc", "default_scale")
         names += ("centre", "default_centre")
-        for channel in channels:
+        for channel in map(load_channel, channels):
             with jax.enable_x64(True):
                 fitted = self.channels.get(channel.name)
                 target = build_target(channel, size, fitted.covariates if fitted else ())
