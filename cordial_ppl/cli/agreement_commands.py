@@ -31,14 +31,14 @@ def agree(
     """How well do people agree with one another, and with the judge before and after calibration?
 
     The judge is compared with one person at a time, just as people are with one another. After
-    calibration, each text is predicted without its own labels. The last column shows the best that
-    any judge could do, given that people disagree.
+    calibration, each text is predicted without its own labels. The last column shows the best
+    agreement that any judge could reach, given that people disagree.
 
     Args:
-        labels: Table of labels: item_id, label and annotator, or one column per annotator.
+        labels: Table of labels: item_id, and either label and annotator or a column per annotator.
         cluster: Column of LABELS that groups related texts, such as `conversation`.
-        text: Column that holds the texts, to show those on which people disagree most.
-        texts: Table that holds the texts, by item_id, if READINGS does not.
+        text: Column with the texts; shows the texts on which people disagree most.
+        texts: Table with item_id and the texts, if READINGS lacks the texts.
     """
     import numpy as np
 

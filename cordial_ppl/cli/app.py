@@ -66,7 +66,7 @@ def _find_version() -> str:
 app = App(
     name="cordial",
     help="Turn an LLM judge's ratings into calibrated probabilities with twenty human labels.\n\n"
-    "`cordial COMMAND --help` explains a command. Exit status: 0 success, 2 wrong usage or input, "
+    "`cordial COMMAND --help` explains a command. Exit status: 0 success, 2 bad usage or input, "
     "1 any other failure. --require and `cordial monitor` also use 3 (no) and 4 (cannot say).",
     version=_find_version,
     help_format="plaintext",

@@ -30,10 +30,11 @@ def predict(
 ) -> Result:
     """Calibrate all texts of READINGS with a saved calibrator.
 
-    READINGS must have the options of the calibrator. If they have other names, list those with
-    --options, in the same order. If the fit used channel files, pass them again. A calibrator of
-    several judges uses those that READINGS has; --reader names their column. With --engine ray,
-    READINGS is Parquet that all machines can read, and OUT is a folder.
+    READINGS must have the options of the calibrator. If READINGS names the options differently,
+    list its names with --options, in the same order. If the fit used channel files, pass these
+    files again with --channel. A calibrator of several judges uses the judges in READINGS; --reader
+    names the column of judges. With --engine ray, READINGS must be Parquet that all machines can
+    read, and OUT is a folder.
 
     Args:
         readings: Table of readings, as for `cordial fit`, or a folder of Parquet files.
@@ -118,11 +119,12 @@ def monitor(
     channel: options.Channels = (),
     level: options.Level = 0.95,
 ) -> Result:
-    """Is it still the same judge? Compare its readings of the same texts, then and now.
+    """Has the judge changed? Compare earlier and later readings of the same texts.
 
-    Pass every table so far, oldest first: the false alarm rate, at most 1 - P, covers all of them
-    together. With --labels, new labels also test the calibration, at the same rate. The exit
-    status is 0 if the judge is the same, 3 if it changed, and 4 if more texts are needed.
+    Pass all tables so far, oldest first: the false-alarm rate, at most 1 - P, covers all tables
+    together. With --labels, new labels also test the calibration; this test has the
+    same maximum false-alarm rate. The exit status is 0 if the judge is the same, 3 if the judge has
+    changed, and 4 if more texts are needed.
 
     Args:
         old: Table of the first readings.

@@ -23,13 +23,13 @@ class Printing:
     """Options of every command."""
 
     config: Annotated[Path | None, Parameter(metavar="FILE")] = None
-    "Read options from this TOML file; the command line overrides them."
+    "Read options from this TOML file; options on the command line override those in the file."
     json: bool = False
     "Print only the results, as JSON."
     format: Literal["text", "markdown"] = "text"
-    "Print text, or Markdown with the warnings for a comment or a summary."
+    "Print text or Markdown; Markdown includes the warnings, for a comment or a summary."
     quiet: Annotated[bool, Parameter(alias="-q")] = False
-    "Print only warnings, errors and results that are not written to a file."
+    "Print only warnings, errors, and those results that are not written to a file."
 
 
 def command(function: Callable[..., Result]) -> Callable[..., int]:

@@ -14,7 +14,7 @@ from cordial_ppl.cli.options import Column, Fitting
 from cordial_ppl.cli.output import Result, draw
 from cordial_ppl.errors import InputError, SettingNeeded
 
-GROUP = options.option("Column of READINGS that names the groups, such as `system`.")
+GROUP = options.option("Column of READINGS that names each text's group, such as `system`.")
 By = Annotated[Column, GROUP]
 Ranked = Annotated[str, options.COLUMN, GROUP]
 
@@ -28,36 +28,37 @@ class Wanted:
     """What is estimated, and where it goes."""
 
     output: Annotated[options.Written | None, options.Out] = None
-    "Table to write (.csv, .parquet, .jsonl): one row for all texts and one per group."
+    "Table to write (.csv, .parquet, .jsonl): one row for all texts, and one row per group."
     figure: options.Figure = None
-    "Plot of the groups to write (.svg, .png, .pdf)."
+    "File for a plot of the groups (.svg, .png, .pdf)."
     cluster: Column = None
     "Column of READINGS that groups related texts, such as `conversation`."
     pair: Column = None
-    "With --by: column that names what each text responds to, such as `prompt`."
+    "With --by: column that pairs texts from different groups, such as `prompt`."
     level: options.Level = 0.9
     of: Annotated[Literal["like-these", "these"], Parameter(metavar="TARGET")] = "like-these"
-    "What the intervals describe: texts like these (the default) or exactly these."
+    "Intervals for texts like those in READINGS (`like-these`, default) or exactly those (`these`)."
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
-    "Options that count as a pass, such as 4,5. Adds the pass rate and the judge's TPR and TNR."
+    "Options that count as a pass, such as 4,5; adds the pass rate and the judge's TPR and TNR."
     require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()
-    'Requirement, such as "mean >= 4" or "A - B > 0". Exits with 0 (met), 3 (not) or 4 (unclear).'
+    'Requirement, such as "mean >= 4" or "A - B > 0". Exit status: 0 met, 3 not met, 4 unclear.'
 
 
 @command
 def estimate(tables: Fitting, *, wanted: Wanted = Wanted(), by: By = None) -> Result:
-    """How good are the texts? Estimate their mean label and the share of each option.
+    """How good are the texts? Estimate the mean label and the share of each option.
 
-    The labelled texts must be a random sample or one that `cordial plan` chose, with its columns.
+    The labelled texts must be a random sample, or texts that `cordial plan` chose; in this case,
+    keep the columns that the plan has added.
     """
     return _estimate(tables, wanted, by)
 
 
 @command
 def compare(tables: Fitting, *, wanted: Wanted = Wanted(), by: Ranked) -> Result:
-    """Which system is better? Rank groups of texts by their mean label.
+    """Which system is best? Rank groups of texts by their mean label.
 
-    The labelled texts must be a random sample or one that `cordial plan --by COLUMN` chose.
+    The labelled texts must be a random sample, or texts that `cordial plan --by COLUMN` chose.
     """
     return _estimate(tables, wanted, by, ranked=True)
 

@@ -93,23 +93,23 @@ class SeveralTables(Fitting):
     also: options.Also = ()
     "Table with readings by further judges; may be repeated."
     readers: options.List = ()
-    "Columns of ratings, one per judge; needs --options."
+    "Columns of ratings, one per judge; requires --options."
     reader: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
-    "Judge to use, from column `reader` or COLUMN=NAME; may be repeated."
+    "Judge to use from column `reader`, or COLUMN=NAME for a different column; may be repeated."
 
 
 @command
 def fuse(
     tables: SeveralTables, *, output: options.PredictedOut, save: options.Saved = None
 ) -> Result:
-    """Combine several judges of the same texts, and calibrate all texts.
+    """Combine the readings of several judges, and calibrate all texts.
 
     READINGS has one row per text and judge, with the judge's name in column `reader`, or one column
-    of ratings per judge. Not every judge needs to have read every text. Texts that no judge has
-    read are predicted from the labels of other such texts.
+    of ratings per judge. Not every judge needs to have read every text. A text that no judge has
+    read is predicted from the labels of other texts without a reading.
 
     Args:
-        save: Calibrator to write (.cordial), for `cordial predict`.
+        save: Calibrator to write (.cordial), for use with `cordial predict`.
     """
     from cordial_ppl.tables import read_several
 
@@ -160,12 +160,13 @@ def shift(
     """Calibrate all texts for each user, because some users rate higher than others.
 
     Column `user` of READINGS names the user whose label is predicted. In LABELS, column `user` or
-    `annotator` names who gave the label, and `order` when: an increasing number or an ISO date.
+    `annotator` names the person who gave the label. Column `order` shows the order of a person's
+    labels, as an increasing number or an ISO date.
 
     Args:
         output: Table to write (.csv, .parquet, .jsonl): item_id, user, p_..., mean, label.
         user: Column that names the user, if not `user`.
-        calibrator: Calibrator for users in general; by default, one is fitted to LABELS.
+        calibrator: Calibrator for users in general; by default, a calibrator is fitted to LABELS.
     """
     from cordial_ppl.tables import read_columns
     from cordial_ppl.tables.roles import spell
@@ -217,7 +218,7 @@ def shift(
 
 @command
 def demo(*, inference: options.Inference = "default", seed: options.Seed = 0) -> Result:
-    """Show what calibration does: fit to 20 labels of made-up reviews, then score the rest."""
+    """Show calibration: fit to 20 labelled synthetic reviews, then score other reviews."""
     import numpy as np
 
     from cordial_ppl.data.readings import label_histogram

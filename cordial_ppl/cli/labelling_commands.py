@@ -29,19 +29,19 @@ class Wanted:
     """How many texts to label, and which, or what more labels would give."""
 
     output: Annotated[options.Written | None, options.Out] = None
-    "Table to write (.csv, .parquet, .jsonl): the texts to label, in order, with an empty label."
+    "Table to write (.csv, .parquet, .jsonl): the texts to label, in order, with empty labels."
     labelled: Annotated[Path | None, Parameter(metavar="LABELS", group=options.FILES)] = None
-    "Table of existing labels; OUT starts with them."
+    "Table of existing labels, which OUT lists first."
     more: Annotated[Path | None, Parameter(metavar="CALIBRATOR", group=options.FILES)] = None
-    "Calibrator written by `cordial fit`: forecast how much more labels would improve it."
+    "Calibrator from `cordial fit`, to forecast how much further labels would improve it."
     by: Column = None
     "Column, such as `system`, whose values should get equally many labels."
     cluster: Column = None
-    "Column that groups related texts, such as `conversation`. Groups are labelled whole."
+    "Column that groups related texts, such as `conversation`. Whole groups are labelled."
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
     "Number of texts to label."
     width: Annotated[float | None, Parameter(metavar="W")] = None
-    "With --more: forecast how many labels put the mean of all texts within W."
+    "With --more: forecast how many labels estimate the mean of all texts within plus or minus W."
 
 
 @command
@@ -57,9 +57,11 @@ def plan(
     """Which texts should I label? Choose a random sample, spread over low and high readings.
 
     Fill in the column `label` of OUT from top to bottom, and stop when you like: the first rows of
-    a plan are a smaller plan. Then pass OUT as LABELS; rows without a label are skipped.
+    a plan form a smaller plan. Then pass OUT as LABELS to a command that fits; rows without a label
+    are skipped.
 
-    How many more labels? With --more, forecast how much they would improve a calibrator.
+    How many more labels do I need? With --more, forecast how much further labels would improve a
+    calibrator.
     """
     output, labelled, by = wanted.output, wanted.labelled, wanted.by
     if output is None and wanted.more is None:
@@ -140,25 +142,25 @@ class Labelling:
     """What a person labels, and what the labels are for."""
 
     text: Annotated[str, options.COLUMN]
-    "Column that holds the texts to rate."
+    "Column with the texts to label."
     context: Annotated[Sequence[str], options.COLUMN] = ()
-    "Column to show above each text, such as its prompt; may be repeated."
+    "Column to show above each text, such as the prompt; may be repeated."
     texts: options.File = None
-    "Table that holds the texts, by id, if READINGS does not."
+    "Table with the ids and the texts, if READINGS lacks the texts."
     output: Annotated[options.Output, options.ending(".jsonl", ".ndjson"), options.Out] = LABELS
-    "File of labels to write (.jsonl). If it exists, labelling continues there."
+    "File of labels to write (.jsonl); new labels are added to an existing file."
     annotator: Annotated[str | None, Parameter(metavar="NAME")] = None
-    "Your name, stored with each label; by default your user name. Use one OUT per person."
+    "Your name, stored with each label; by default your user name. Use a separate OUT per person."
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
     "Number of texts to label."
     by: Column = None
     "Column, such as `system`, whose values should get equally many labels."
     require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()
-    'Requirement, such as "mean >= 4" or "A - B > 0". The page shows when it is decided.'
+    'Requirement, such as "mean >= 4" or "A - B > 0". The page shows when labels settle it.'
     within: Annotated[float | None, Parameter(metavar="W")] = None
-    "Precision that the mean should reach, plus or minus W. The page shows when it does."
+    "Goal: an interval of plus or minus W for the mean. The page shows when the goal is reached."
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
-    "Options that count as a pass, such as 4,5, for requirements such as `pass >= .8`."
+    "Options that count as a pass (for example 4,5), for requirements such as `pass >= .8`."
     port: Annotated[int, options.whole(0, 65535), PORT] = 0
     "Port of the page on this machine; by default any free port."
 
@@ -175,7 +177,7 @@ def label(
     """Label texts in the browser, on a local page, in the order that `cordial plan` chooses.
 
     Each answer is saved before the next text appears. To continue later, repeat the command. Pass
-    OUT as LABELS to `cordial compare` and the other commands.
+    OUT as LABELS to `cordial compare` and other commands.
     """
     from cordial_ppl.logs.rows import load
 
@@ -243,19 +245,19 @@ class Costs:
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
     "Options that count as a pass, such as 4,5."
     within: Annotated[options.Natural | None, Parameter(metavar="CLASSES")] = None
-    "Decide on a label instead of pass or fail; it counts as right if off by at most this much."
+    "Decide on a label instead of pass or fail; a label off by at most CLASSES counts as right."
     false_pass: Cost = 1.0
     "Cost of passing a text that people would fail."
     false_fail: Cost = 1.0
     "Cost of failing a text that people would pass."
     person: Annotated[float | None, Parameter(metavar="COST")] = None
-    "Cost of asking a person to label a text, in the same unit."
+    "Cost of asking a person to label a text, in the unit of the other costs."
     agree: Annotated[float | None, Parameter(metavar="SHARE")] = None
-    "Share of the other decisions, such as .9, that must match people's; asks as few as it can."
+    "Required agreement with people on the other texts, such as .9; people see as few as possible."
     level: Annotated[float, Parameter(metavar="P")] = 0.9
-    "Probability that --agree is met."
+    "Probability with which --agree is met."
     audit: Annotated[float, Parameter(metavar="SHARE")] = 0.05
-    "Share of the remaining texts to send to people at random, as a check."
+    "Random share of the texts decided without a person that people check anyway."
 
 
 @command
@@ -266,11 +268,11 @@ def decide(
     output: Annotated[options.Written | None, options.Out] = None,
     figure: options.Figure = None,
 ) -> Result:
-    """Which texts pass, which fail, and which should people check? OUT lists the last ones first.
+    """Which texts pass, which fail, and which go to people? OUT lists the texts for people first.
 
     Args:
         output: Table to write (.csv, .parquet, .jsonl): one row per text, with the decision.
-        figure: Plot of cost and agreement to write (.svg, .png, .pdf).
+        figure: File for a plot of cost and agreement (.svg, .png, .pdf).
     """
     from cordial_ppl.decisions.rule import Rule
     from cordial_ppl.tables import check_unfilled

@@ -16,8 +16,8 @@ from cordial_ppl.runtime.progress import doing
 ROWS = 5
 """Rows that are shown of tables that are not written."""
 
-ANSWER = "Regular expression for the text before a rating, if ratings are not found without it."
-TEXTS = f"Table {shared.TABLE}: item_id, text, and any other column that the prompt uses."
+ANSWER = "Regular expression for the text before each rating, if ratings are otherwise not found."
+TEXTS = f"Table {shared.TABLE}: item_id, text, and any other columns that the prompt uses."
 
 After = Annotated[str | None, shared.option(ANSWER, "REGEX", shared.ADVANCED)]
 Field = Annotated[str | None, Parameter(metavar="FIELD")]
@@ -32,34 +32,34 @@ class Chosen:
     item: Fields = None
     "Field that identifies the text; several fields are joined into one id."
     answer: Fields = None
-    "Field that holds the judge's answer. Several fields become several tasks."
+    "Field that holds the judge's answer. Several fields become separate tasks."
     reader: Field = None
-    "Field that names the judge. NAME or FIELD=NAME selects one judge."
+    "Field that names the judge; NAME or FIELD=NAME selects a single judge."
     task: Field = None
-    "Field that names the task. NAME or FIELD=NAME selects one task."
+    "Field that names the task; NAME or FIELD=NAME selects a single task."
     label: Fields = None
     "Field that holds a person's label."
     annotator: Field = None
     "Field that names the person who gave the label."
     rows: Fields = None
-    "Path to a nested list of rows. Fields of the enclosing row are `outer.FIELD`."
+    "Path to a nested list of rows. Fields of the enclosing row are called `outer.FIELD`."
     where: Annotated[Sequence[str], Parameter(metavar="CONDITION")] = ()
     "Use only rows with FIELD=VALUE or FIELD!=VALUE; may be repeated."
     people: Annotated[str | None, Parameter(metavar="CONDITION")] = None
-    "Treat the answers in these rows as people's labels, such as source=HUMAN."
+    "Treat answers in rows with this property, such as source=HUMAN, as human labels."
     options: shared.Names = None
     "Options of the scale from worst to best, such as 1,2,3,4,5, if FILE does not list them."
     reverse: bool = False
-    "The options run from best to worst."
+    "Reverse the scale; use this if the options run from best to worst."
     model: Annotated[Field, Parameter(group=shared.ADVANCED)] = None
     "Field that names the judge's model."
     prompt: Annotated[Field, Parameter(group=shared.ADVANCED)] = None
     "Field that holds the judge's prompt, or the prompt's name."
     form: Annotated[str, Parameter(name="--from", metavar="FORMAT", group=shared.ADVANCED)] = "auto"
-    "Format of FILE, if it is not recognized."
+    "Format of FILE, if not recognised automatically."
     after: After = None
     round: shared.Rounding = None
-    "How to treat values between two options: half-up, nearest-even, or split (half to each)."
+    "Rule for values between two options: half-up, nearest-even, or split (half for each option)."
 
 
 @command
@@ -71,14 +71,14 @@ def read(
     output: Annotated[shared.Written | None, shared.Out, shared.TABLE_OUT] = None,
     labels: Annotated[
         shared.Written | None,
-        shared.option("Table to write with the people's labels in FILE.", "LABELS", shared.FILES),
+        shared.option("Table of labels to write, taken from FILE.", "LABELS", shared.FILES),
     ] = None,
     spell: shared.Spellings = (),
 ) -> Result:
     """Extract a table of readings and a table of labels from judgments or a log.
 
     FIELD is a key of the rows or a JMESPath expression, such as scores[0].value. Without -o and
-    --labels, the command shows the first rows that it finds.
+    --labels, the command only shows the first rows.
     """
     from cordial_ppl.logs import read as read_file
 
@@ -163,7 +163,7 @@ class Questions:
     model: Annotated[str, Parameter(metavar="NAME")]
     "Model to ask."
     prompt: shared.File = None
-    "File with the whole prompt; {text}, {options} and other columns of TEXTS are filled in."
+    "File with the whole prompt, in which {text}, {options} and {COLUMN} of TEXTS are filled in."
     reader: Annotated[str | None, Parameter(metavar="NAME", group=shared.COLUMNS)] = None
     "Name of the judge in column `reader`; by default the model's name."
     task: Annotated[str | None, Parameter(metavar="NAME", group=shared.COLUMNS)] = None
@@ -171,11 +171,11 @@ class Questions:
     question: Annotated[str | None, Parameter(metavar="TEXT")] = None
     "Question to ask about each text."
     permutations: shared.Number = 1
-    "Number of orders of the options to average over."
+    "Number of option orders to average over."
     server: Annotated[str | None, Parameter(metavar="URL")] = None
-    "Address such as http://localhost:8000/v1; by default OPENAI_BASE_URL, or OpenAI."
+    "Server address, such as http://localhost:8000/v1; by default OPENAI_BASE_URL, or OpenAI's."
     local: bool = False
-    "Run a Hugging Face model on this machine. --model is its name or folder."
+    "Run a Hugging Face model on this machine; --model is the model's name or folder."
     samples: shared.Natural = 0
     "Sample N answers per text, for models without log-probabilities."
     spell: shared.Spellings = ()
@@ -187,7 +187,7 @@ class Questions:
     concurrency: Annotated[
         int, Parameter(metavar="N", group=shared.ADVANCED, validator=AT_ONCE)
     ] = 8
-    "Number of questions to ask at a time, at most 64."
+    "Number of questions to ask at the same time, at most 64."
 
 
 @command

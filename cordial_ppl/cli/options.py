@@ -93,12 +93,12 @@ COLUMN = Parameter(metavar="COLUMN", group=COLUMNS)
 FILE = Parameter(metavar="FILE", group=FILES)
 Out = Parameter(metavar="OUT", alias="-o", group=FILES)
 TABLE = "(.csv, .parquet, .jsonl)"
-LAYOUT = "Readings: item_id, and `rating` or columns p_..., logit_..., logprob_... or n_..."
-PREDICTED = option(f"Table to write {TABLE}: probabilities p_..., mean and interval, label.")
+LAYOUT = "Table of readings: item_id, with `rating` or columns p_..., logit_..., logprob_..., n_..."
+PREDICTED = option(f"Table to write {TABLE}: probabilities p_..., mean with interval, label.")
 TABLE_OUT = option(f"Table of readings to write {TABLE}.")
-CHANNEL = option("Channel file to add. Its code runs, so trust its author.", "PATH", MODEL)
-SPELLING = option("Text that means an option, such as 1=A; repeatable.", "OPTION=TEXT", ADVANCED)
-METHOD = option("Inference by laplace (as in the paper), mode, or nuts (slow).", "METHOD", ADVANCED)
+CHANNEL = option("Channel file to add. Its code runs, so use only trusted files.", "PATH", MODEL)
+SPELLING = option("Text that stands for an option (1=A); repeatable.", "OPTION=TEXT", ADVANCED)
+METHOD = option("Inference method: laplace (in the paper), mode, nuts (slow).", "METHOD", ADVANCED)
 
 List = Annotated[tuple[str, ...], listing("A,B,...")]
 Names = Annotated[tuple[str, ...] | None, listing("A,B,...")]
@@ -118,7 +118,7 @@ Saved = Annotated[Output | None, ending(".cordial"), FILE]
 Figure = Annotated[Output | None, ending(".svg", ".png", ".pdf"), FILE]
 Also = Annotated[Sequence[Path], Parameter(metavar="READINGS", group=FILES)]
 Channels = Annotated[Sequence[Path], CHANNEL]
-Seed = Annotated[Natural, option("Random seed.", group=MODEL)]
+Seed = Annotated[Natural, option("Seed of the random number generator.", group=MODEL)]
 Level = Annotated[float, option("Coverage of the intervals.", "P", MODEL)]
 Engine = Annotated[Literal["local", "ray"], Parameter(metavar="ENGINE", group=ADVANCED)]
 Spellings = Annotated[Sequence[str], SPELLING]
@@ -133,7 +133,7 @@ class Files:
 
     readings: Readings
     labels: Given
-    "Table of labels, one row per label: item_id and label."
+    "Table of labels with columns item_id and label; one row per label."
 
 
 @Parameter(name="*", group=COLUMNS)
@@ -142,21 +142,21 @@ class Columns:
     """Choice of what is read from tables: arguments of functions that read readings."""
 
     options: Names = None
-    "Options of the scale from worst to best, such as 1,2,3,4,5; by default, those in READINGS."
+    "Options of the scale from worst to best, such as 1,2,3,4,5; by default, as in READINGS."
     reader: Annotated[str | None, Parameter(metavar="NAME")] = None
-    "Judge to use if column `reader` names several; COLUMN=NAME reads another column."
+    "Judge to use if column `reader` names several judges; COLUMN=NAME reads a different column."
     task: Annotated[str | None, Parameter(metavar="NAME")] = None
-    "Task to use if column `task` names several; COLUMN=NAME reads another column."
+    "Task to use if column `task` names several tasks; COLUMN=NAME reads a different column."
     id: Annotated[Sequence[str], Parameter(metavar="COLUMN")] = ()
-    "Column that identifies each text, if not `item_id`. Repeat it to combine columns."
+    "Column that identifies each text, if not `item_id`; A,B joins the columns A and B into one id."
     rating: Column = None
-    "Column with the judge's ratings, one per text; needs --options."
+    "Column with the judge's ratings, one per text; requires --options."
     reverse: bool = False
     "Reverse the judge's scale, if it runs from best to worst and the labels' scale does not."
     keep_form: Annotated[bool, Parameter(group=OUTPUT)] = False
-    "Write CSV files the way READINGS is written (separator, decimal sign, ids), for Excel."
+    "Write CSV files in the format of READINGS (separator, decimal sign, ids), for Excel."
     round: Rounding = None
-    "How to treat values between two options: half-up, nearest-even, or split (half to each)."
+    "Rule for values between two options: half-up, nearest-even, or split (half for each option)."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +164,7 @@ class BothColumns(Columns):
     """Choice of what is read from readings and labels: arguments of `read_labelled`."""
 
     label: Annotated[tuple[str, ...], listing("COLUMN,...")] = ()
-    "Column of labels, if not `label`. Name several if each annotator has a column."
+    "Column of labels, if not `label`; name several columns if each annotator has a separate one."
     annotator: Column = None
     "Column that names the annotator, if not `annotator`."
     annotators: Annotated[Literal["each", "mean", "median"], Rule] = "each"
@@ -200,15 +200,15 @@ class Fitting(Tables):
 
     channel: Channels = ()
     prior: Annotated[Path | None, Parameter(metavar="FILE", group=MODEL)] = None
-    "Prior written by `cordial learn-prior`, or `own` for the priors in the channels' code."
+    "Prior file from `cordial learn-prior`, or `own` for the priors in the channels' code."
     seed: Seed = 0
     inference: Inference = "default"
     prior_of: Annotated[Sequence[str], Parameter(metavar="NAME=LOC,SCALE", group=ADVANCED)] = ()
-    "Normal prior of a parameter (on the log scale if positive, the log-odds scale if in 0..1)."
+    "Normal prior of a parameter (log scale for positive parameters, log-odds scale for shares)."
     judge: Annotated[str | None, Parameter(metavar="NAME", group=MODEL)] = None
-    "Judge or model that made READINGS. It is an error if the table names another."
+    "Judge or model that made READINGS. It is an error if READINGS names a different judge."
     prompt_file: Annotated[Path | None, Parameter(metavar="FILE", group=MODEL)] = None
-    "Prompt or rubric behind READINGS. It is an error if the table names another."
+    "Prompt or rubric used for READINGS. It is an error if READINGS names a different prompt."
 
     @property
     def settings(self) -> dict[str, Any]:

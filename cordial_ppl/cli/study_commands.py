@@ -21,9 +21,9 @@ class Tasks(BothColumns):
     """Choice of tasks and judges, and what is read of them."""
 
     reader: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
-    "Judge to use, from column `reader` or COLUMN=NAME; may be repeated."
+    "Judge to use from column `reader`, or COLUMN=NAME for a different column; may be repeated."
     task: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
-    "Task to use, from column `task`; may be repeated."
+    "Task to use from column `task`; may be repeated."
 
 
 @command
@@ -41,15 +41,15 @@ def learn_prior(
 ) -> Result:
     """Learn a prior from tasks with many labels, for the --prior option of other commands.
 
-    Every channel is fitted to every task and judge, with at most 2,048 labels each. A table without
-    a column `task` counts as one task, named after its file.
+    Every channel is fitted to every pair of task and judge, with at most 2,048 labels per pair. A
+    table without a column `task` counts as one task, named after the table's file.
 
     Args:
         tables: Tables in pairs: READINGS LABELS READINGS LABELS ...
         output: Prior to write (.cordial).
         leave_out: Task to exclude; may be repeated.
-        unit: How a parameter scales with the number of options, as a power, such as drift=1.
-        rule: How to combine the tasks: cautious (trust them as far as they agree) or paper.
+        unit: Exponent with which a parameter scales with the number of options, such as drift=1.
+        rule: How to combine tasks: cautious (trust tasks as far as they agree) or paper.
     """
     units = dict(split_pairs("--unit", unit, "NAME=POWER, such as drift=1", float))
     from cordial_ppl.estimators.task_tables import read_pairs, take_labelled
@@ -92,13 +92,13 @@ def check(
 ) -> Result:
     """Test a channel: contract, gradients, order, prior, predictions, and posteriors against NUTS.
 
-    Each finding is one line: pass, warn or fail. The exit status is 1 if any finding is a fail.
+    Each finding is one line: pass, warn or fail. The exit status is 1 if any test fails.
 
     Args:
-        channel: Channel file (its code runs) or the name of a channel.
-        readings: Table of readings to check the channel on, instead of made-up reviews.
-        labels: Table of labels for some texts of --readings.
-        simulations: Data sets for simulation-based calibration, such as 200; by default none.
+        channel: Channel file (its code runs), or the name of a built-in channel.
+        readings: Table of readings for the check, instead of made-up reviews.
+        labels: Table of labels for some of the texts in --readings.
+        simulations: Number of data sets for simulation-based calibration; by default none.
     """
     texts: tuple[Any, ...] = ()
     if bool(readings) != bool(labels):
@@ -128,13 +128,13 @@ class Comparison:
     """What is compared, on how many labels, and where."""
 
     methods: options.List = ()
-    "Methods to compare, such as raw,histogram,paper,cordial, or channel files (their code runs)."
+    "Methods to compare, such as raw,histogram,cordial, and channel files (whose code is run)."
     budgets: Annotated[options.List, listing("N,...")] = ()
-    "Numbers of labels to try, such as 10,20,50; by default 5 to 100."
+    "Numbers of labels to try, such as 10,20,50; by default, from 5 to 100."
     draws: options.Number = 20
-    "Number of random subsets per number of labels."
+    "Number of random subsets to draw for each number of labels."
     report: options.Number | None = None
-    "Number of labelled texts kept for scoring; by default 1,000, or half if there are fewer."
+    "Labelled texts kept for scoring; by default 1,000, or half if there are no more than 1,000."
     seed: options.Seed = 0
     engine: options.Engine = "local"
     "Run on this machine (`local`) or on the cluster at RAY_ADDRESS (`ray`)."
@@ -148,8 +148,8 @@ class Comparison:
 def sweep(tables: Tables, *, output: options.TableOut, wanted: Comparison = Comparison()) -> Result:
     """Compare calibrators on the same random subsets of the labels, for each judge.
 
-    OUT has one row per score of each fit. The folder OUT.parts beside it saves finished work, so
-    you can resume an interrupted sweep, or add methods, numbers of labels and judges.
+    OUT has one row for each score of each fit. The folder OUT.parts saves finished work, so you can
+    resume an interrupted sweep, or add methods, numbers of labels and judges.
 
     Args:
         output: Table to write (.csv, .parquet, .jsonl): one row per score.
