@@ -16,9 +16,8 @@ from jaxtyping import Float, Int
 from cordial_ppl.channels.channel import count_levels
 from cordial_ppl.data.labelled import Labelled, pad_texts
 from cordial_ppl.data.labelling import by_text
-from cordial_ppl.data.readings import Readings, label_histogram
-from cordial_ppl.data.smoothing import smooth_histogram
-from cordial_ppl.inference.diagnostics import PAPER_METHODS
+from cordial_ppl.data.readings import Readings
+from cordial_ppl.inference.fitting import Case
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Target
@@ -191,10 +190,8 @@ def _left_out(
         data: the labelled texts.
         logs: log likelihoods under its histogram, which hold where that is not of these labels.
     """
-    size, literal = len(posterior.histogram), posterior.diagnostics.method in PAPER_METHODS
-    smooth = label_histogram if literal else smooth_histogram
-    observed = smooth(data.labels, size, data.weights)
-    if not np.allclose(observed, posterior.histogram, rtol=0, atol=1e-6):
+    case, size = Case(data).seen_by(posterior.diagnostics.method), len(posterior.histogram)
+    if not np.allclose(case.histogram_of(data.labels), posterior.histogram, rtol=0, atol=1e-6):
         return logs
     left_out, labels = np.empty_like(logs), by_text(data.labels, size, data.weights, data.texts)
     # Texts that leave the same labels are scored together.
@@ -203,7 +200,7 @@ def _left_out(
     for group in range(alike.max() + 1):
         rows = np.flatnonzero(alike == group)
         others = data.take(data.texts != data.texts[rows[0]])
-        histogram = smooth(others.labels, size, others.weights)
+        histogram = case._replace(texts=others).histogram_of(others.labels)
         left_out[:, rows] = _labels(posterior.target, draws, histogram, data.take(rows))[0]
     return left_out
 
