@@ -185,13 +185,3 @@ def pad_texts(texts: Labelled, rows: int) -> Labelled:
 def texts_last(logits: Float[np.ndarray, "n *readers K"]) -> Float[np.ndarray, "*readers K n"]:
     """Move the axis of the texts to the end of logits, in memory too."""
     return np.ascontiguousarray(np.moveaxis(logits, 0, -1))
-
-
-def hold_out(labels: Int[np.ndarray, " n"], folds: Int[np.ndarray, " n"]) -> list[np.ndarray]:
-    """List the labels without each fold in turn: those of the fold are -1.
-
-    Args:
-        labels: options of the texts.
-        folds: fold of each text, 0..F-1.
-    """
-    return [np.where(folds == fold, -1, labels) for fold in range(folds.max() + 1)]

@@ -18,7 +18,7 @@ from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.checks import check_names, check_number, check_seed
 from cordial_ppl.data.coreset import build_coreset
 from cordial_ppl.data.covariates import as_covariates
-from cordial_ppl.data.labelled import Data, Labelled, find_equal, hold_out, pad
+from cordial_ppl.data.labelled import Data, Labelled, find_equal, pad
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, label_histogram
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.data.smoothing import smooth_histogram
@@ -35,7 +35,7 @@ from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.nuts import DEFAULT, Nuts, sample_nuts
 from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
 from cordial_ppl.inference.priors import as_priors, reading_spread, resolve
-from cordial_ppl.inference.programs import DRAWS, predict, relabel
+from cordial_ppl.inference.programs import DRAWS, predict
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
     PRECISION,
@@ -94,8 +94,9 @@ class Case(NamedTuple):
 
     @property
     def masks(self) -> list[Int[np.ndarray, " n"]]:
-        """The labels without each fold in turn; none without folds."""
-        return [] if self.folds is None else hold_out(self.texts.labels, self.folds)
+        """The labels without each fold in turn, in which those of the fold are -1."""
+        folds = [] if self.folds is None else range(self.folds.max() + 1)
+        return [np.where(self.folds == fold, -1, self.texts.labels) for fold in folds]
 
     def merge(self, folds: Int[np.ndarray, " n"] | None = None) -> tuple["Case", np.ndarray]:
         """Make rows that no likelihood tells apart one, with the sum of their weights.
@@ -218,8 +219,10 @@ def _carry_to_folds(
     if not case.masks:
         return sampled, []
     seeds = [(*case.seed, 1 + fold) for fold in range(len(case.masks))]
-    histograms = [*map(case.histogram_of, case.masks)]
-    masked = replace(problem, data=relabel(problem.data, case.masks, histograms))
+    padded = [case.pad(PRECISION, labels) for labels in case.masks]
+    labels = np.stack([each.labels for each in padded])
+    shares = np.stack([each.histogram for each in padded])
+    masked = replace(problem, data=problem.data._replace(labels=labels, histogram=shares))
     folds = [as_draws(prior, fold, effort) for fold in carry(masked, seeds, state, effort)]
     worst = max(fold.diagnostics.khat for fold in folds)
     diagnostics = sampled.diagnostics._replace(fold_khat=worst)

@@ -6,7 +6,7 @@ histogram are arguments, so that other ones never compile again.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -40,17 +40,6 @@ WIDE = 512
 """Rows that an accelerator computes at a time, at most."""
 
 _wide: ContextVar[bool] = ContextVar("wide", default=False)
-
-
-def relabel(
-    data: Data,
-    labels: Sequence[Int[np.ndarray, " n"]],
-    histograms: Sequence[Float[np.ndarray, " K"]],
-) -> Data:
-    """Give padded texts several sets of labels, ``[F, rows]``, and a histogram for each."""
-    rows, dtype = data.labels.shape[-1], data.histogram.dtype
-    padded = np.stack([pad_rows(each.astype(np.int32), rows, -1) for each in labels])
-    return data._replace(labels=padded, histogram=np.stack(histograms).astype(dtype))
 
 
 def draw_prior(
