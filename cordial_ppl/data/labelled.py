@@ -8,8 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
+from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelling import rank_texts, salt_texts
 from cordial_ppl.data.readings import Readings, is_unread
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.arrays import bucket, pad_rows, repeat_rows
 
 TILE = 32
@@ -120,6 +123,16 @@ def without_labels(
     """Return texts none of whose labels is seen."""
     count = len(logits)
     return Labelled(logits, np.full(count, -1), covariates, np.zeros(count))
+
+
+def label_readings(
+    logits: np.ndarray, labels: Any, scale: Scale, covariates: Any = None, levels: Any = None
+) -> Labelled:
+    """Validate labels, one for each of readings that are validated already, and covariates."""
+    codes = scale.encode(labels)
+    if len(codes) != len(logits):
+        raise InputError(f"got {len(logits)} rows of logits but {len(codes)} labels.")
+    return Labelled(logits, codes, as_covariates(covariates, len(logits), levels=levels))
 
 
 class Data(NamedTuple):

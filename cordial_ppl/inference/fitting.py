@@ -17,8 +17,7 @@ from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.checks import check_names, check_number, check_seed
 from cordial_ppl.data.coreset import build_coreset
-from cordial_ppl.data.covariates import as_covariates
-from cordial_ppl.data.labelled import Data, Labelled, find_equal, pad
+from cordial_ppl.data.labelled import Data, Labelled, find_equal, label_readings, pad
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, label_histogram
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.data.smoothing import smooth_histogram
@@ -356,16 +355,13 @@ def fit_channel(
     chosen = load_channel(channel)
     readings = as_logits_of_readers(logits) if chosen.several else as_logits(logits)
     *readers, size = readings.shape[1:]
-    codes = Scale.default(size).encode(labels)
-    if len(codes) != len(readings):
-        raise InputError(f"got {len(readings)} rows of logits but {len(codes)} labels.")
-    extra = as_covariates(covariates, len(readings), levels=count_levels(chosen))
-    target = build_target(chosen, size, tuple(extra), *readers)
+    texts = label_readings(readings, labels, Scale.default(size), covariates, count_levels(chosen))
+    target = build_target(chosen, size, tuple(texts.covariates), *readers)
     pair = isinstance(prior, tuple | list | np.ndarray) and len(prior) == 2
     priors = as_priors(Prior(*prior) if pair else prior, [chosen.name])
     priors.check([target])
     source = resolve(priors.of(chosen.name), target, reading_spread(readings))
-    case = Case(Labelled(readings, codes, extra), seed=(check_seed(seed),), prior=source)
+    case = Case(texts, seed=(check_seed(seed),), prior=source)
     with doing(f"fitting {chosen.name}"):
         posterior = fit_cases(target, [case], method=method)[0].fitted
     warn_if_doubtful(posterior)
