@@ -301,9 +301,7 @@ def can_forecast(fit: Fit) -> bool:
     return fit.settings.folded and fit.has_draws
 
 
-def labelled_texts(
-    fit: Fit, logits: Any = None, labels: Any = None, covariates: Any = None
-) -> Labelled:
+def labelled_texts(fit: Fit, logits: Any, labels: Any, covariates: Any) -> Labelled:
     """Validate labelled texts, or return those of the fit where none are given.
 
     Args:

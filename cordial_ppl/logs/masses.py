@@ -21,10 +21,9 @@ GOES_ON = re.compile(r"\w|[.,]\d|\.\Z")
 def read_masses(
     spellings: Spellings,
     positions: Sequence[Position],
-    prefix: str = "",
-    answer: str | None = None,
-    *,
-    ended: bool = False,
+    prefix: str,
+    answer: str | None,
+    ended: bool,
 ) -> Reading | None:
     """Collect the options' probabilities where an answer starts.
 
