@@ -84,7 +84,13 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
     def predict(steps: np.ndarray, drawn: bool = True) -> np.ndarray:
         near = as_options(steps / np.maximum(left, 1)[:, None], 1.0)
         near = tilt(near, texts.value, np.arange(len(left)))
-        return left[:, None] * (_draw_labels(near, left, noise, rng) if drawn else near)
+        if drawn:
+            # A Dirichlet distribution with the variance of the sum of single labels keeps their
+            # mean and the ends of the scale.
+            counts = np.maximum(left / noise - 1, FEWEST)[:, None]
+            masses = rng.standard_gamma(near * counts) + np.finfo(float).tiny * near
+            near = masses / masses.sum(axis=-1, keepdims=True)
+        return left[:, None] * near
 
     if unread.any():
         counts = labels + predict(reached, drawn=False)
@@ -176,22 +182,6 @@ def _find_noise(
     tau, sigma = (np.mean((s * along) ** 2) for s in (effects.tau["cluster"], effects.sigma))
     alone = np.where(texts.cells.unread, 1.0, sigma / (tau + sigma))
     return (share * alone).clip(LEAST, 1)
-
-
-def _draw_labels(
-    shares: Float[np.ndarray, "S C K"],
-    total: Float[np.ndarray, " C"],
-    noise: Float[np.ndarray, " C"],
-    rng: np.random.Generator,
-) -> Float[np.ndarray, "S C K"]:
-    """Draw shares of the labels of so many texts, about what is predicted.
-
-    A Dirichlet distribution with the variance of the sum of single labels keeps their mean and the
-    ends of the scale.
-    """
-    counts = np.maximum(total / noise - 1, FEWEST)[:, None]
-    masses = rng.standard_gamma(shares * counts) + np.finfo(float).tiny * shares
-    return masses / masses.sum(axis=-1, keepdims=True)
 
 
 def _sum_clusters(
