@@ -103,14 +103,13 @@ def find_bias(fit: Any, columns: Mapping[str, Any]) -> list[bias.Bias]:
     """
     if (fit := as_fit(fit)).out_of_fold is None or fit.text_labels.alike:
         return []
-    read = ~fit.entered.unread
-    columns = {
-        name: as_cells(cells, f"column {name!r}", len(read), object)[read]
+    values, read = fit.scale.values, np.flatnonzero(~fit.entered.unread)
+    count, first = len(fit.entered.labels), read[fit.text_labels.first]
+    residuals = residuals_of(fit).steps @ np.diff(values)
+    text_columns = {
+        name: as_cells(cells, f"column {name!r}", count, object)[first]
         for name, cells in columns.items()
     }
-    values, first = fit.scale.values, fit.text_labels.first
-    residuals = residuals_of(fit).steps @ np.diff(values)
-    text_columns = {name: [cells[row] for row in first] for name, cells in columns.items()}
     return bias.find_bias(residuals, text_columns, fit.seed, LEAST_BIAS * float(np.ptp(values)))
 
 
