@@ -319,9 +319,8 @@ def forecast(
     surprise = float(np.average(losses - entropy(predicted), weights=weights))
     share = effective / (effective + LABELS_TO_BELIEVE)
     loss = outlook.loss + share * surprise - (1 - share) * UNDERCONFIDENCE * outlook.spread
-    around = NormalDist().inv_cdf((1 + LEVEL) / 2) * math.sqrt(
-        outlook.spread / effective + LOSS_DEVIATION**2
-    )
+    deviation = math.sqrt(outlook.spread / effective + LOSS_DEVIATION**2)
+    around = NormalDist().inv_cdf((1 + LEVEL) / 2) * deviation
     return Forecast(
         labels=n,
         texts=whole,

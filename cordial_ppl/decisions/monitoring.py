@@ -285,6 +285,5 @@ def _moved(scores: np.ndarray, column: int) -> float:
     if not len(one):
         return float("nan")
     square = (one - np.nanmean(rest, axis=1)) ** 2
-    return float(
-        np.sqrt(max(0.0, np.mean(square - np.nanvar(rest, axis=1) * (count + 1) / (count - 1))))
-    )
+    noise = np.nanvar(rest, axis=1) * (count + 1) / (count - 1)
+    return float(np.sqrt(max(0.0, np.mean(square - noise))))
