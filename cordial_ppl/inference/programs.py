@@ -215,9 +215,7 @@ def pcn_program(target: Target) -> Callable[..., Any]:
             seen = data._replace(labels=data.labels[step], histogram=data.histogram[step])
             densities = log_densities(target, prior, seen, points)
             state = decide(state, standard, Particles(points, *densities), temper, uniform[step])
-            return state, tuple(
-                log.at[step].set(new) for log, new in zip(logs, densities, strict=True)
-            )
+            return state, jax.tree.map(lambda log, new: log.at[step].set(new), logs, densities)
 
         logs = (jnp.zeros_like(uniform),) * 2
         return jax.lax.fori_loop(0, steps, move, (begin, logs))
