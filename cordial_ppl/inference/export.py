@@ -137,11 +137,9 @@ def _dimensions(
     dims = {name: [axis] for name, value in named.items() if value.shape[1:] == (size,)}
     # A parameter that is sampled in a plate of users, say, has one value for each.
     levels = count_levels(posterior.channel)
-    sites = posterior.target.sites
-    dims |= {s.parameter: list(s.plates) for s in sites if {*s.plates} & {*levels}}
-    return dims, {axis: list(names or range(size))} | {
-        name: np.arange(count) for name, count in levels.items()
-    }
+    dims |= {s.parameter: list(s.plates) for s in posterior.target.sites if {*s.plates} & {*levels}}
+    coords = {name: np.arange(count) for name, count in levels.items()}
+    return dims, {axis: list(names or range(size))} | coords
 
 
 def join(trees: Mapping[str, "DataTree"]) -> "DataTree":

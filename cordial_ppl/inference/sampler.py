@@ -20,7 +20,6 @@ It needs no mode and no gradient, so it serves any channel, also one with severa
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,9 +116,8 @@ class Problem:
 
     def draw_prior(self, rng: np.random.Generator, draws: int) -> Any:
         """Draw whitened points from a prior that is no Gaussian."""
-        return draw_prior(
-            self.target, self.prior, self.data, draws, rng.integers(2**32, dtype=np.uint32)
-        )
+        seed = rng.integers(2**32, dtype=np.uint32)
+        return draw_prior(self.target, self.prior, self.data, draws, seed)
 
     def draw_numbers(
         self, rng: np.random.Generator, normals: tuple[int, ...], uniforms: tuple[int, ...]
@@ -356,9 +354,8 @@ def _raise_temper(state: State, offset: Any, least_ess: float, count: int) -> St
     log_likelihood = state.particles.log_likelihood
     temper = next_temper(state.temper, state.log_weights, log_likelihood, least_ess)
     logs = state.log_weights + _log_power(temper - state.temper, log_likelihood)
-    return _resample(
-        state._replace(temper=temper, log_weights=normalise(logs)), offset, count, logs
-    )
+    state = state._replace(temper=temper, log_weights=normalise(logs))
+    return _resample(state, offset, count, logs)
 
 
 def _weigh(
@@ -369,13 +366,11 @@ def _weigh(
     smoothed, khat = pareto_smooth(logs)
     ess, one = effective_sample_size(logs), state.temper * 0 + 1
     weighed = state._replace(khat=khat, ess=ess, temper=one, rounds=state.rounds + 1)
-    around = partial(gaussian, state.particles.points, state.log_weights)
+    moved = weighed._replace(particles=proposals, log_weights=smoothed)
     return either(
         _trusted(khat, ess, effort),
-        lambda: _resample(
-            weighed._replace(particles=proposals, log_weights=smoothed), offset, effort.particles
-        ),
-        lambda: weighed._replace(around=around()),
+        lambda: _resample(moved, offset, effort.particles),
+        lambda: weighed._replace(around=gaussian(state.particles.points, state.log_weights)),
     )
 
 
