@@ -138,7 +138,8 @@ class Settings:
             names: names of the members.
             texts: number of labelled texts.
         """
-        share = share_of_proof(texts)
+        # What a channel has to earn with so many texts of its pseudo-count above one.
+        share = np.clip((texts - MIN_LABELS) / (TEXTS_OF_PROOF - MIN_LABELS), 0.0, 1.0)
         counts = np.array([self.weight_counts.get(name, 1.0) for name in names])
         kept = counts.copy()
         for channel in (each for each in self.channels if each.name not in self.fixed_counts):
@@ -180,11 +181,6 @@ class Settings:
                 f"a fit to {size} options {problem}. Round ratings and labels to fewer options, "
                 "for example 11."
             )
-
-
-def share_of_proof(texts: int) -> float:
-    """Return how much of its pseudo-count above one a channel has to earn with so many texts."""
-    return float(np.clip((texts - MIN_LABELS) / (TEXTS_OF_PROOF - MIN_LABELS), 0.0, 1.0))
 
 
 def make_settings(

@@ -151,9 +151,8 @@ def newton(
         step = share[going] * np.minimum(1.0, MAX_LENGTH / length)
         trial = x[going] + step[:, None] * direction
         trial_value, trial_slope = fun(trial, going)
-        trial_value = np.where(
-            np.isfinite(trial_slope).all(axis=1) & np.isfinite(trial_value), trial_value, np.inf
-        )
+        finite = np.isfinite(trial_slope).all(axis=1) & np.isfinite(trial_value)
+        trial_value = np.where(finite, trial_value, np.inf)
         # Differences of values may be rounding noise.
         promise, noise = np.vecdot(direction, gradient), EPS**0.8 * (1.0 + np.abs(before))
         taken = trial_value <= before + DOWN * step * promise + noise
