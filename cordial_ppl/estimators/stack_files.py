@@ -128,16 +128,13 @@ class LabelledRecord(Record):
         Raises:
             ValueError: their numbers do not fit together.
         """
-        logits, columns = self.logits, self.covariates.values()
+        logits = self.logits
         if self.read is not None:
             if logits.shape[:-1] != self.read.shape:
                 raise ValueError("the texts marked as read do not match the readings")
             logits = np.where(self.read[..., None], logits, np.nan)
-        if (
-            logits.ndim < 2
-            or logits.shape[-1] != size
-            or any(len(each) != len(self.labels) for each in columns)
-        ):
+        uneven = any(len(each) != len(self.labels) for each in self.covariates.values())
+        if uneven or logits.ndim < 2 or logits.shape[-1] != size:
             raise ValueError("the labelled texts have wrong options or lack a covariate")
         if not ((self.labels >= 0) & (self.labels < size)).all():
             raise ValueError("some labels are not options of the scale")
