@@ -106,13 +106,13 @@ class LabelTable:
     def take(self, rows: Sequence[int] | np.ndarray) -> "LabelTable":
         """Take some of the labels, by position."""
         rows = np.asarray(rows, np.int64)
-        return LabelTable(
-            self.columns.take(rows),
-            [self.item_ids[row] for row in rows],
-            self.labels[rows],
-            self.weights[rows],
-            self.annotators and [self.annotators[row] for row in rows],
-            self.unfilled,
+        return replace(
+            self,
+            columns=self.columns.take(rows),
+            item_ids=[self.item_ids[row] for row in rows],
+            labels=self.labels[rows],
+            weights=self.weights[rows],
+            annotators=self.annotators and [self.annotators[row] for row in rows],
         )
 
 
