@@ -130,11 +130,9 @@ def combine(
         labels, counts = numbers[index], weights[index]
         # A median lies in the middle between two values with half of the weight each.
         middle = 0.5 + np.array([-1e-12, 1e-12])
-        label = (
-            np.average(labels, weights=counts)
-            if how == "mean"
-            else np.quantile(labels, middle, weights=counts, method="inverted_cdf").mean()
-        )
+        label = np.average(labels, weights=counts)
+        if how == "median":
+            label = np.quantile(labels, middle, weights=counts, method="inverted_cdf").mean()
         # A mean of equal numbers may differ from them by rounding.
         values.append(float(np.clip(label, labels.min(), labels.max())))
     first = np.array([index[0] for index in rows.values()], np.int64)
