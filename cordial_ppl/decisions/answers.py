@@ -63,8 +63,7 @@ def predict_draws(
     texts = enter(fit := as_fit(fit), logits, covariates)
     check_names("histogram", [histogram], ("redrawn", "fixed"))
     count = int(check_number("draws", draws, 2, whole=True))
-    posterior = PosteriorDraws(fit, count, histogram == "redrawn")
-    weights, probs = posterior.predict_all(texts)
+    weights, probs = PosteriorDraws(fit, count, histogram == "redrawn").predict_all(texts)
     if (unread := texts.unread).any():
         rng = np.random.default_rng([fit.seed, count])
         probs[:, unread] = rng.dirichlet(fit.unread_counts, len(probs))[:, None]

@@ -100,8 +100,7 @@ def estimate(
         names = () if question.groups is None else name_groups(columns["groups"], len(read))[0]
         unheard = tuple(name for name in names if name not in made.groups)
         return replace(made, unread=(unread, 0), unheard=unheard)
-    expected = fit.unread_counts / fit.unread_counts.sum()
-    stated, every = np.tile(expected, (2, len(read), 1))
+    stated, every = np.tile(fit.unread_counts / fit.unread_counts.sum(), (2, len(read), 1))
     stated[read] = state(texts.read.logits)[0]
     posed = _pose(fit, stated, replace(question, **columns), read, (labels, rows))
     with doing("estimating"):

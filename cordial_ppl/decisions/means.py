@@ -114,8 +114,7 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
         noise -= predict(centre, drawn=False)
         expected = sums.mixture + as_options(by_cell.mean(axis=0))[cells.of]
         expected[texts.rows] = texts.labels
-        parts = cells.sum_clusters(expected, clusters)
-        like = sample_clusters(these, noise, parts, texts, rng)
+        like = sample_clusters(these, noise, cells.sum_clusters(expected, clusters), texts, rng)
     like /= like.sum(axis=(1, 2), keepdims=True)
     return Shares(these / len(texts.groups), like, by_group @ np.diff(texts.value))
 
@@ -207,6 +206,5 @@ def _sum_clusters(
     drawn = rng.standard_normal((*tau.shape, len(values))) @ root.T * tau[..., None]
     result = np.swapaxes(drawn, 1, 2) @ effects.basis.T
     if len(units):
-        levels = effects.levels["cluster"]
-        result += np.einsum("slj,lc->scj", levels, seen, optimize=True)
+        result += np.einsum("slj,lc->scj", effects.levels["cluster"], seen, optimize=True)
     return result

@@ -208,8 +208,7 @@ def monitor(
     norm = np.sqrt((ranks**2).sum(axis=0).prod())
     if len(some) > 2:
         single = scores[both & np.isfinite(scores[:, alike[now]])][:, some]
-        ends = 0, some.index(alike[now])
-        moved = float(np.fmax.reduce([_moved(single, end) for end in ends]))
+        moved = float(np.fmax.reduce([_moved(single, end) for end in (0, some.index(alike[now]))]))
     noise = moved == moved
     looks = [_look(scores, stated, t, alike) / (t * (t + 1)) for t in range(1, now + 1)]
     enough = np.flatnonzero(np.cumsum(looks) >= 1 / (1 - level))
