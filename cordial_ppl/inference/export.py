@@ -81,12 +81,11 @@ def to_datatree(
     logs, probs = _labels(target, draws, posterior.histogram, data)
     prior_probs = _labels(target, prior_draws, posterior.histogram, data)[1]
     log_density += logs.sum(axis=1)
-    left_out = _left_out(posterior, draws, data, logs)
     stats = {name: field[index] for name, field in posterior.transitions.items()}
     groups = {
         "posterior": _by_chain(named, chains),
         "prior": _by_chain(target.name(prior_draws), 1),
-        "log_likelihood": _by_chain({"label": left_out}, chains),
+        "log_likelihood": _by_chain({"label": _left_out(posterior, draws, data, logs)}, chains),
         "posterior_predictive": _by_chain({"label": draw_options(probs, rng)}, chains),
         "prior_predictive": _by_chain({"label": draw_options(prior_probs, rng)}, 1),
         "observed_data": {"label": np.asarray(data.labels)},

@@ -224,8 +224,7 @@ def _carry_to_folds(
     masked = replace(problem, data=problem.data._replace(labels=labels, histogram=shares))
     folds = [as_draws(prior, fold, effort) for fold in carry(masked, seeds, state, effort)]
     worst = max(fold.diagnostics.khat for fold in folds)
-    diagnostics = sampled.diagnostics._replace(fold_khat=worst)
-    return sampled._replace(diagnostics=diagnostics), folds
+    return sampled._replace(diagnostics=sampled.diagnostics._replace(fold_khat=worst)), folds
 
 
 def _problem(target: Target, prior: Prior, case: Case) -> Problem:
@@ -392,8 +391,7 @@ def fit_laplace(
     # Of one weight there is no tail to judge.
     draws = int(check_number("draws", draws, 2, whole=True))
     spread = check_number("inflation", inflation, 1e-3)
-    freedom = None if df is None else check_number("df", df, 1)
-    method = Laplace(draws, spread, freedom)
+    method = Laplace(draws, spread, None if df is None else check_number("df", df, 1))
     return fit_channel(channel, readings, labels, method=method, **settings)
 
 

@@ -389,5 +389,4 @@ def take_tile(
 
     logits = jnp.moveaxis(cut(data.logits), -1, 0)
     covariates = {name: cut(column) for name, column in data.covariates.items()}
-    readings = Readings(logits, data.histogram, covariates)
-    return readings, cut(data.labels), cut(data.weights)
+    return Readings(logits, data.histogram, covariates), cut(data.labels), cut(data.weights)

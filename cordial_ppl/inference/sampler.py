@@ -197,8 +197,7 @@ def carry(
     for row, weighed in enumerate(states):
         if is_poor(weighed):
             labels, histogram = problem.data.labels[row], problem.data.histogram[row]
-            data = problem.data._replace(labels=labels, histogram=histogram)
-            fold = replace(problem, data=data)
+            fold = replace(problem, data=problem.data._replace(labels=labels, histogram=histogram))
             states[row] = refresh(fold, effort, generator(seeds[row]), weighed)
     return states
 
@@ -238,8 +237,7 @@ def init_from_prior(problem: Problem, effort: Effort, rng: Any) -> State:
     points, offset = problem.draw_numbers(rng, (total, size), ())
     if not problem.target.gaussian:
         points = problem.draw_prior(rng, total)
-    proposals = Particles(points, *problem.evaluate(points, effort.particles))
-    state = problem.do(_begin, proposals)
+    state = problem.do(_begin, Particles(points, *problem.evaluate(points, effort.particles)))
     least = effort.particles / 2 * multiple**0.5
     return problem.do(_raise_temper, state, offset, least_ess=least, count=effort.particles)
 
@@ -257,9 +255,8 @@ def importance_step(problem: Problem, effort: Effort, rng: Any, state: State) ->
     Where the weights are poor the particles at hand are moved instead: that is better than copies
     of the few proposals that carry weight.
     """
-    freedom = _freedom(problem.target)
     points, log_proposal, offset = problem.do(
-        _propose, state, *_draw_proposals(problem, effort, rng), freedom=freedom
+        _propose, state, *_draw_proposals(problem, effort, rng), freedom=_freedom(problem.target)
     )
     proposals = Particles(points, *problem.evaluate(points, effort.particles))
     state = problem.do(_weigh, state, proposals, log_proposal, offset, effort=effort)
@@ -308,15 +305,13 @@ def _draw_proposals(problem: Problem, effort: Effort, rng: Any) -> tuple[Any, An
 
 def refresh(problem: Problem, effort: Effort, rng: Any, state: State) -> State:
     """Resample weighted particles and move them."""
-    offset = _offset(problem, rng)
-    state = problem.do(_resample, state, offset, count=effort.particles)
+    state = problem.do(_resample, state, _offset(problem, rng), count=effort.particles)
     return _move(problem, state, rng, effort.moves)
 
 
 def _move(problem: Problem, state: State, rng: Any, blocks: int) -> State:
     (*_, count, size), moves = state.particles.points.shape, blocks * BLOCK
-    numbers = problem.draw_numbers(rng, (moves, count, size + 1), (moves, count))
-    return problem.move(state, *numbers)
+    return problem.move(state, *problem.draw_numbers(rng, (moves, count, size + 1), (moves, count)))
 
 
 def _offset(problem: Problem, rng: Any) -> Any:
@@ -461,8 +456,7 @@ def _log_student(around: Gaussian, points: Any, freedom: int) -> Any:
     xp, size = points.__array_namespace__(), points.shape[1]
     log_scale = xp.sum(xp.log(around.factor.diagonal()))
     standard = around.whiten(points)
-    distances = xp.vecdot(standard, standard)
-    return -0.5 * (freedom + size) * xp.log1p(distances / freedom) - log_scale
+    return -0.5 * (freedom + size) * xp.log1p(xp.vecdot(standard, standard) / freedom) - log_scale
 
 
 def _log_power(power: Any, log_likelihood: Any) -> Any:

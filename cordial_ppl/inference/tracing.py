@@ -70,10 +70,9 @@ def describe(
             [None if site.scaled else as_gaussian(trace[site.name]["fn"], site) for site in sites]
             for trace in traces
         ]
-        transforms = [
+        return normals, [
             [biject_to(trace[site.name]["fn"].support) for site in sites] for trace in traces
         ]
-        return normals, transforms
 
     with paused(), on_host(), jax.enable_x64(True), explaining(channel, size):
         normals, transforms = jax.device_get(compiled(probe, **ONCE)(*examples))
@@ -114,8 +113,7 @@ def explaining(channel: Channel, size: int) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         name = error.args[0] if isinstance(error, KeyError) and error.args else None
-        wanted = find_covariates(channel, size)
-        if name is not None and {name, f"{name}[0]"} & {*wanted}:
+        if name is not None and {name, f"{name}[0]"} & {*find_covariates(channel, size)}:
             raise InputError(
                 f"the channel needs the covariate {name!r}, with one value per text. Pass "
                 f"covariates={{{name!r}: ...}}."
@@ -315,8 +313,7 @@ def as_gaussian(fn: Any, site: Site) -> tuple[Array, Array] | None:
     shape = site.transform.inverse_shape(fn.shape())
     fn = _without_shape(fn)
     if isinstance(fn, dist.TransformedDistribution):
-        alike = [*map(name_kind, fn.transforms)] == [kind]
-        fn = _without_shape(fn.base_dist) if alike else None
+        fn = _without_shape(fn.base_dist) if [*map(name_kind, fn.transforms)] == [kind] else None
     if not isinstance(fn, dist.Normal):
         return None
     normal: Any = fn
