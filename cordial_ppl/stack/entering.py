@@ -69,8 +69,7 @@ def label_rows(
     if codes is None:
         codes, rows, columns = list_labels(labels, scale)
         data, cells = data.take(rows), (rows, columns)
-    weights = as_weights(sample_weight, data.texts, cells)
-    data = replace(data, labels=codes, weights=weights)
+    data = replace(data, labels=codes, weights=as_weights(sample_weight, data.texts, cells))
     # What counts nothing is left out.
     seen = np.flatnonzero(data.weights)
     return data if len(seen) == len(data.labels) else data.take(seen)

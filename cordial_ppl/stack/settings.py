@@ -206,8 +206,7 @@ def make_settings(
         InputError: a setting is invalid; the message says what it may be.
         ChannelError: there is no such channel.
     """
-    sources = (*defaults.channels, *check_list("channels", channels))
-    models = tuple(map(load_channel, sources))
+    models = tuple(map(load_channel, (*defaults.channels, *check_list("channels", channels))))
     calibrators = defaults.calibrators if calibrators is None else calibrators
     learned = defaults.learned()
     priors = as_priors(prior, [model.name for model in models], learned)
@@ -241,8 +240,7 @@ def check_effort(effort: Any) -> None:
     if not isinstance(effort, Effort):
         raise InputError(f"effort must be an Effort, got {quote(effort)}.")
     for name, least in LEAST_EFFORT._asdict().items():
-        whole = isinstance(least, int)
-        check_number(f"effort.{name}", getattr(effort, name), least, whole=whole)
+        check_number(f"effort.{name}", getattr(effort, name), least, whole=isinstance(least, int))
 
 
 def check_counts(counts: Any, members: Collection[str]) -> dict[str, float]:

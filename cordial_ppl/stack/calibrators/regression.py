@@ -98,8 +98,7 @@ def _fit_at_once(
 
     def hessian(x: np.ndarray, at: np.ndarray) -> np.ndarray:
         inputs, pull, scores = parts(x, at)
-        probs = softmax(scores, axis=1)[:, :, None]
-        pushed = probs * inputs
+        pushed = softmax(scores, axis=1)[:, :, None] * inputs
         weighed = seen[at][:, :, None] * pushed
         flat = (len(x), size * width, rows)
         bend = -weighed.reshape(flat) @ pushed.reshape(flat).swapaxes(1, 2)
