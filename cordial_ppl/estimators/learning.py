@@ -117,8 +117,7 @@ def learn_prior(
         for done, (fit, texts) in enumerate(data):
             modes, chosen = {}, texts
             if len(texts.labels) > MOST_LABELS:
-                rows = np.sort(rng.permutation(len(texts.labels))[:MOST_LABELS])
-                chosen = texts.take(rows)
+                chosen = texts.take(np.sort(rng.permutation(len(texts.labels))[:MOST_LABELS]))
             for number, target in enumerate(targets[fit.size]):
                 stage.reach(done + number / len(models), f"fitting {fit.name}")
                 modes[target.channel.name] = _find_mode(target, chosen, fit.name)

@@ -109,8 +109,7 @@ class LabelledRecord(Record):
         """Make the record of labelled texts, whose names are digested with a salt."""
         read, numbers = ~np.isnan(texts.logits[..., 0]), texts.texts
         if not (salt := texts.salt):
-            content = texts.logits.tobytes() + texts.labels.tobytes()
-            salt = hashlib.sha256(content).hexdigest()
+            salt = hashlib.sha256(texts.logits.tobytes() + texts.labels.tobytes()).hexdigest()
             numbers = salt_texts(numbers, salt)
         return cls(
             logits=np.nan_to_num(texts.logits),
