@@ -66,8 +66,7 @@ def read_masses(
                 continue
             rest -= np.exp(score)
             for option in options:
-                part = path + score - np.log(len(options))
-                values[option] = np.logaddexp(values[option], part)
+                values[option] = np.logaddexp(values[option], path + score - np.log(len(options)))
         if stopped is not None and rest > 0.0:
             values[stopped] = np.logaddexp(values[stopped], path + np.log(rest))
         if following is None:
