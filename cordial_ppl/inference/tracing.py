@@ -17,6 +17,7 @@ from numpyro.distributions import biject_to
 from cordial_ppl.channels.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, count_levels
 from cordial_ppl.channels.faults import PRIOR, Contract
 from cordial_ppl.channels.likelihood import Likelihood
+from cordial_ppl.channels.ordinal import without_masks
 from cordial_ppl.data.covariates import split_vectors
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.errors import ChannelError, CordialError, InputError, say_error
@@ -249,7 +250,7 @@ def _find_sites(
             "observe(log_probs, labels), where log_probs has shape [n, K], or with one site over "
             "0..K-1 per text, such as numpyro.distributions.Categorical."
         )
-    ordinal = find_ordinal(label)
+    ordinal = without_masks(label["fn"])
     traced_shape = (*ordinal.batch_shape, ordinal.size)
     if traced_shape != shape:
         raise ChannelError(
@@ -287,14 +288,6 @@ def _find_sites(
                 f"The parameters are {', '.join(names)}."
             )
     return sites
-
-
-def find_ordinal(label: dict[str, Any]) -> Any:
-    """Return the distribution of a traced ``label`` site, without the masks around it."""
-    fn = label["fn"]
-    while isinstance(fn, dist.MaskedDistribution):
-        fn = fn.base_dist
-    return fn
 
 
 def as_gaussian(fn: Any, site: Site) -> tuple[Array, Array] | None:
