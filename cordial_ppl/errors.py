@@ -158,9 +158,8 @@ def naming(source: str | Path) -> Iterator[None]:
 
 def say_error(error: BaseException, source: str | Path) -> str:
     """Describe an error in a file, with its line: "ValueError: ... (line 7)"."""
-    lines = [
-        frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(source)
-    ]
+    frames = extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(source)]
     text = getattr(error, "msg", None) or str(error)
     line = getattr(error, "lineno", None) or (lines[-1] if lines else None)
     words = f"{type(error).__name__}: {text}" if text else type(error).__name__

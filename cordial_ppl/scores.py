@@ -171,8 +171,7 @@ def reversals(probs: ArrayLike, tolerance: float = 0.05) -> Bool[np.ndarray, " p
     Returns:
         One truth value for each of the m - 1 pairs.
     """
-    rises = np.diff(as_probabilities(probs).cumsum(axis=1)[:, :-1], axis=0)
-    return rises.max(axis=1) > tolerance
+    return np.diff(as_probabilities(probs).cumsum(axis=1)[:, :-1], axis=0).max(axis=1) > tolerance
 
 
 def crossover(d_u: float, d_s: float, delta: float) -> float:

@@ -51,8 +51,7 @@ class Channel(NamedTuple):
 
 def count_levels(*channels: Channel) -> dict[str, int]:
     """Levels of each covariate that numbers something; the fewest, if channels differ."""
-    pairs = sorted((pair for channel in channels for pair in channel.levels), reverse=True)
-    return dict(pairs)
+    return dict(sorted((pair for channel in channels for pair in channel.levels), reverse=True))
 
 
 def observe(

@@ -8,7 +8,7 @@ from numpyro.primitives import Messenger
 from numpyro.util import not_jax_tracer
 
 from cordial_ppl.channels.channel import LABEL_SITE, Model
-from cordial_ppl.channels.ordinal import Ordinal
+from cordial_ppl.channels.ordinal import Ordinal, without_masks
 from cordial_ppl.errors import ChannelError
 
 RESERVED = frozenset({"chain", "draw", "label", "option", "prediction", "reader", "text"})
@@ -44,9 +44,7 @@ class Contract(Messenger):
     def process_message(self, msg: dict[str, Any]) -> None:
         """Refuse a site before it is drawn."""
         sampled = msg["type"] == "sample"
-        name, fn = (cast(Any, msg.get(key)) for key in ("name", "fn"))
-        while isinstance(fn, dist.MaskedDistribution):
-            fn = fn.base_dist
+        name, fn = cast(Any, msg.get("name")), without_masks(msg.get("fn"))
         if isinstance(fn, Ordinal):
             return
         if fault := (_find_fault_of_prior if sampled else _find_fault_of_others)(name, msg):

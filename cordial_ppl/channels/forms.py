@@ -54,14 +54,12 @@ Move = Callable[[Float[Array, "K n"], Affine], Float[Array, "K n"]]
 
 def move_each(probs: Float[Array, "K n"], affine: Affine) -> Float[Array, "K n"]:
     """The mixture form: every option that the reader states is moved and spread."""
-    profiles = kernels(affine.gain, affine.offset, affine.concentration, len(probs))
-    return spread(profiles, probs)
+    return spread(kernels(affine.gain, affine.offset, affine.concentration, len(probs)), probs)
 
 
 def move_mean(probs: Float[Array, "K n"], affine: Affine) -> Float[Array, "K n"]:
     """The location form: the reading's mean is moved and spread."""
-    centres = affine.gain * expected(probs) + affine.offset
-    return kernel(centres, affine.concentration, len(probs))
+    return kernel(affine.gain * expected(probs) + affine.offset, affine.concentration, len(probs))
 
 
 def move_between(
@@ -110,9 +108,8 @@ def bridge(readings: Readings, labels: Labels = None) -> None:
     """Bridge channel on the vector-scaled reading: 7 + 2K parameters."""
     temperature, affine = sample("temperature"), sample_affine()
     form = jax.nn.sigmoid(sample_share("form"))
-    power = jax.nn.sigmoid(sample_share("tilt"))
+    tilt = jnp.exp(jax.nn.sigmoid(sample_share("tilt")) * jnp.log(readings.histogram))
     scaling = sample_vector_scaling(readings.logits.shape[-1])
-    tilt = jnp.exp(power * jnp.log(readings.histogram))
     moved = move_between(reading(readings.logits, temperature, scaling), affine, form, tilt)
     observe(None, labels, probs=[*blend(moved, readings.histogram, affine.strength_log_odds)])
 

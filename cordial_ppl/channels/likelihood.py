@@ -55,8 +55,7 @@ class Likelihood(Messenger):
             masks.append(fn._mask)
             fn = fn.base_dist
         # What is observed where no labels came is something else.
-        other = msg["is_observed"] and not self.labelled
-        ordinal = None if other else as_ordinal(fn, self.size)
+        ordinal = None if msg["is_observed"] and not self.labelled else as_ordinal(fn, self.size)
         if ordinal is not None:
             _check_label(msg, self.label, self.labelled)
             self.label = msg["name"]

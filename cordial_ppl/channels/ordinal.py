@@ -106,3 +106,10 @@ class Ordinal(dist.Distribution):
             return jnp.where(inside | (value == -1), selected, -jnp.inf)
         left_out = jnp.where(value == -1, 1.0, 0.0).astype(selected.dtype)
         return jnp.log(jnp.where(inside, selected + jnp.finfo(selected.dtype).tiny, left_out))
+
+
+def without_masks(fn: Any) -> Any:
+    """Return the distribution of a site without the masks around it."""
+    while isinstance(fn, dist.MaskedDistribution):
+        fn = fn.base_dist
+    return fn

@@ -98,11 +98,9 @@ def report(
 
         extra = table.covariates(fitted.fit_.covariates, fitted.fit_.levels)
         rated = rows, labels.labels, extra, options.list_groups(table, labels, rows), labels.weights
-        texts = TaskTexts(table.item_ids, table.logits, *rated, labels.annotators)
-        facts = gather(fitted, texts)
+        facts = gather(fitted, TaskTexts(table.item_ids, table.logits, *rated, labels.annotators))
         with replacing(output) as temporary:
-            page = make_page(facts, of=f"{calibrator} on {tables.readings}")
-            temporary.write_text(page, "utf-8")
+            temporary.write_text(make_page(facts, of=f"{calibrator} on {tables.readings}"), "utf-8")
     done = f"wrote {output}: {count(len(table), 'text')}, {len({*rows.tolist()})} labelled"
     return Result({"output": output, **facts.to_dict()}, done=[done])
 

@@ -108,8 +108,7 @@ def plan(
     if groups:
         plan["groups"], warnings = count_groups(groups, before, made.rows.tolist())
         lines = [(name, *map(str, each.values())) for name, each in plan["groups"].items()]
-        header = by or "", "texts", "labelled", "planned"
-        text = as_table(f"{number} to label", header, lines)
+        text = as_table(f"{number} to label", (by or "", "texts", "labelled", "planned"), lines)
     return Result(plan, forecast, text, warnings, [f"{done}, then pass the file as LABELS."])
 
 

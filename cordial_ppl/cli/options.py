@@ -253,8 +253,7 @@ class Fitting(Tables):
 
         provenance = self.identify(table, labels, rows, required=required)
         calibrator = cp.Cordial(table.scale, **self.settings)
-        texts = take_labelled(table, labels, rows, self.channel)
-        calibrator.fit(**texts, corpus=table.logits)
+        calibrator.fit(**take_labelled(table, labels, rows, self.channel), corpus=table.logits)
         calibrator.fit_ = replace(calibrator.fit_, provenance=provenance)
         return calibrator
 

@@ -64,8 +64,7 @@ def as_markdown(command: str, result: Result) -> Result:
     text = "\n\n".join(errors.escape(part) for part in parts if part)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     block = f"\n\n{fence}text\n{text}\n{fence}" if text else ""
-    shown = f"### cordial {command}{answer}{block}"
-    return result._replace(result=shown, text="")
+    return result._replace(result=f"### cordial {command}{answer}{block}", text="")
 
 
 def show(result: Result, *, json: bool, quiet: bool) -> None:

@@ -165,11 +165,10 @@ def sweep(tables: Tables, *, output: options.TableOut, wanted: Comparison = Comp
     made = make_methods(wanted.methods or NINE)
     channels = [c for estimator in made.values() for c in estimator.settings.channels]
     texts = {"report": wanted.report, "channels": channels, "seed": wanted.seed}
-    tasks = read_tasks(**vars(tables), **texts)
     budgets = [*map(int, wanted.budgets)] or BUDGETS
     parts = output.with_name(f"{output.name}.parts")
     where = {"parts": parts, "engine": wanted.engine, "device": wanted.device}
-    scores = run_sweep(tasks, made, budgets, wanted.draws, **where)
+    scores = run_sweep(read_tasks(**vars(tables), **texts), made, budgets, wanted.draws, **where)
     write_table(output, scores.lazy())
     failed, means = scores.filter(metric="failed"), mean_losses(scores)
     done = [f"wrote {output}: {count(len(scores), 'score')}"]

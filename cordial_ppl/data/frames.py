@@ -101,15 +101,10 @@ def aligned(readings: Any, values: Any, noun: str) -> Any:
     return values.loc[index]
 
 
-def aligned_labels(
-    readings: Any, labels: Any, sample_weight: Any = None, texts: Any = None
-) -> tuple[Any, Any, Any]:
+def aligned_labels(readings: Any, labels: Any, sample_weight: Any, texts: Any) -> tuple[Any, ...]:
     """Put labels, their weights and their texts in the order of the readings; see `aligned`."""
-    return (
-        aligned(readings, labels, "labels"),
-        aligned(readings, sample_weight, "sample_weight"),
-        aligned(readings, texts, "texts"),
-    )
+    named = {"labels": labels, "sample_weight": sample_weight, "texts": texts}
+    return tuple(aligned(readings, values, noun) for noun, values in named.items())
 
 
 def like(readings: Any, values: np.ndarray, names: Any) -> Any:

@@ -8,8 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
+from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelling import rank_texts, salt_texts
 from cordial_ppl.data.readings import Readings, is_unread
+from cordial_ppl.data.scale import Scale
+from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.arrays import bucket, pad_rows, repeat_rows
 
 TILE = 32
@@ -122,6 +125,16 @@ def without_labels(
     return Labelled(logits, np.full(count, -1), covariates, np.zeros(count))
 
 
+def label_readings(
+    logits: np.ndarray, labels: Any, scale: Scale, covariates: Any = None, levels: Any = None
+) -> Labelled:
+    """Validate labels, one for each of readings that are validated already, and covariates."""
+    codes = scale.encode(labels)
+    if len(codes) != len(logits):
+        raise InputError(f"got {len(logits)} rows of logits but {len(codes)} labels.")
+    return Labelled(logits, codes, as_covariates(covariates, len(logits), levels=levels))
+
+
 class Data(NamedTuple):
     """Labelled texts as a compiled program takes them.
 
@@ -185,13 +198,3 @@ def pad_texts(texts: Labelled, rows: int) -> Labelled:
 def texts_last(logits: Float[np.ndarray, "n *readers K"]) -> Float[np.ndarray, "*readers K n"]:
     """Move the axis of the texts to the end of logits, in memory too."""
     return np.ascontiguousarray(np.moveaxis(logits, 0, -1))
-
-
-def hold_out(labels: Int[np.ndarray, " n"], folds: Int[np.ndarray, " n"]) -> list[np.ndarray]:
-    """List the labels without each fold in turn: those of the fold are -1.
-
-    Args:
-        labels: options of the texts.
-        folds: fold of each text, 0..F-1.
-    """
-    return [np.where(folds == fold, -1, labels) for fold in range(folds.max() + 1)]

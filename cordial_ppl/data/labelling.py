@@ -98,8 +98,7 @@ def as_texts(values: Any, rows: int) -> Int[np.ndarray, " n"]:
     """
     if values is None:
         return -1 - np.arange(rows)
-    cells = as_cells(values, "text names", rows)
-    names = cells.tolist()
+    names = as_cells(values, "text names", rows).tolist()
     for row, name in enumerate(names):
         if is_missing(name) or not isinstance(name, str | int):
             raise InputError(

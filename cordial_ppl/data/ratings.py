@@ -123,8 +123,7 @@ def _find_ratings(
     used = one > SAME
     apart = size - 1 - used[:, ::-1].argmax(axis=1) - used.argmax(axis=1)
     # Of two options any share may be a split rating, unless none is a whole one.
-    whole = size > 2 or one.max() >= 1 - SAME
-    if one.min() >= -SAME and apart.max() <= 1 and whole:
+    if one.min() >= -SAME and apart.max() <= 1 and (size > 2 or one.max() >= 1 - SAME):
         one = np.where(used, one, 0.0)
         return one / one.sum(axis=1, keepdims=True), "rating"
     totals = np.arange(1, MOST_RATINGS + 1)

@@ -356,8 +356,7 @@ class _Table:
             first = tuple(np.argwhere(wrong)[0])
             others = f" and {wrong.sum() - 1} more" if wrong.sum() > 1 else ""
             cell = "a masked cell" if self.masked[first] else f"{self.numbers[first]:g}"
-            value = f"{cell} in {self.name_cell(first)}{others}"
-            raise InputError(f"{rule}; found {value}.")
+            raise InputError(f"{rule}; found {cell} in {self.name_cell(first)}{others}.")
 
     def floor(self, logits: np.ndarray, zeros: bool = False) -> Float64[np.ndarray, "n K"]:
         """Replace -inf by the smallest finite value of the row, and tell of it once.

@@ -66,10 +66,9 @@ def round_positions(positions: Float64[np.ndarray, " n"], scale: Scale, how: str
     rows, below = np.arange(len(positions)), np.floor(positions).astype(np.int64)
     share = positions - below
     if how == "split":
-        above = np.minimum(below + 1, scale.size - 1)
         pairs = np.stack([1 - share, share], axis=1)
         counted = pairs > 0
-        both = np.stack([below, above], axis=1)
+        both = np.stack([below, np.minimum(below + 1, scale.size - 1)], axis=1)
         return Rounded(np.repeat(rows, 2)[counted.ravel()], both[counted], pairs[counted])
     upward, numbers = scale.numerals[-1] > scale.numerals[0], scale.numerals.tolist()
     if how == "nearest-even":
@@ -130,13 +129,10 @@ def combine(
         labels, counts = numbers[index], weights[index]
         # A median lies in the middle between two values with half of the weight each.
         middle = 0.5 + np.array([-1e-12, 1e-12])
-        label = (
-            np.average(labels, weights=counts)
-            if how == "mean"
-            else np.quantile(labels, middle, weights=counts, method="inverted_cdf").mean()
-        )
+        label = np.average(labels, weights=counts)
+        if how == "median":
+            label = np.quantile(labels, middle, weights=counts, method="inverted_cdf").mean()
         # A mean of equal numbers may differ from them by rounding.
         values.append(float(np.clip(label, labels.min(), labels.max())))
     first = np.array([index[0] for index in rows.values()], np.int64)
-    means = np.array([weights[index].mean() for index in rows.values()])
-    return first, scale.locate(values), means
+    return first, scale.locate(values), np.array([weights[index].mean() for index in rows.values()])

@@ -254,8 +254,7 @@ class Scale:
     def _positions(self) -> dict[str, int]:
         # A number is an option's own, and not how a table writes another.
         other = () if _numbers(self.options) and _numbers(self.aliases) else self.aliases
-        names = (*other, *self.options)
-        return {_composed(name): i % self.size for i, name in enumerate(names)}
+        return {_composed(name): i % self.size for i, name in enumerate((*other, *self.options))}
 
     @cached_property
     def _folded(self) -> dict[str, int]:

@@ -167,6 +167,5 @@ def _resample(
 def _summarize(draws: np.ndarray, level: float) -> Interval:
     """Find the interval of a measure, of all texts and of draws; without a value there is none."""
     kept = draws[~np.isnan(draws)] if draws[0] == draws[0] else draws
-    return Interval(
-        float(draws[0]), *np.quantile(kept, ((1 - level) / 2, (1 + level) / 2)).tolist()
-    )
+    ends = np.quantile(kept, ((1 - level) / 2, (1 + level) / 2))
+    return Interval(float(draws[0]), *ends.tolist())

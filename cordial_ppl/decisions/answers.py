@@ -63,8 +63,7 @@ def predict_draws(
     texts = enter(fit := as_fit(fit), logits, covariates)
     check_names("histogram", [histogram], ("redrawn", "fixed"))
     count = int(check_number("draws", draws, 2, whole=True))
-    posterior = PosteriorDraws(fit, count, histogram == "redrawn")
-    weights, probs = posterior.predict_all(texts)
+    weights, probs = PosteriorDraws(fit, count, histogram == "redrawn").predict_all(texts)
     if (unread := texts.unread).any():
         rng = np.random.default_rng([fit.seed, count])
         probs[:, unread] = rng.dirichlet(fit.unread_counts, len(probs))[:, None]
@@ -103,14 +102,13 @@ def find_bias(fit: Any, columns: Mapping[str, Any]) -> list[bias.Bias]:
     """
     if (fit := as_fit(fit)).out_of_fold is None or fit.text_labels.alike:
         return []
-    read = ~fit.entered.unread
-    columns = {
-        name: as_cells(cells, f"column {name!r}", len(read), object)[read]
+    values, read = fit.scale.values, np.flatnonzero(~fit.entered.unread)
+    count, first = len(fit.entered.labels), read[fit.text_labels.first]
+    residuals = residuals_of(fit).steps @ np.diff(values)
+    text_columns = {
+        name: as_cells(cells, f"column {name!r}", count, object)[first]
         for name, cells in columns.items()
     }
-    values, first = fit.scale.values, fit.text_labels.first
-    residuals = residuals_of(fit).steps @ np.diff(values)
-    text_columns = {name: [cells[row] for row in first] for name, cells in columns.items()}
     return bias.find_bias(residuals, text_columns, fit.seed, LEAST_BIAS * float(np.ptp(values)))
 
 
@@ -301,9 +299,7 @@ def can_forecast(fit: Fit) -> bool:
     return fit.settings.folded and fit.has_draws
 
 
-def labelled_texts(
-    fit: Fit, logits: Any = None, labels: Any = None, covariates: Any = None
-) -> Labelled:
+def labelled_texts(fit: Fit, logits: Any, labels: Any, covariates: Any) -> Labelled:
     """Validate labelled texts, or return those of the fit where none are given.
 
     Args:

@@ -122,9 +122,6 @@ def sum_draws(
     if not shares:  # Calibrators alone: nothing is known of their uncertainty.
         return CorpusDraws(np.ones(1), mixed[None], np.zeros((1, len(rows), size)), every)
     weights = np.repeat(np.array(shares) / sum(shares) / len(sums[0]), len(sums[0]))
-    return CorpusDraws(
-        weights,
-        np.concatenate([each - each.mean(axis=0) for each in sums]) + mixed,
-        np.concatenate([each - each.mean(axis=0) for each in labelled]),
-        every,
-    )
+    centred = ([drawn - drawn.mean(axis=0) for drawn in each] for each in (sums, labelled))
+    of_groups, of_labels = map(np.concatenate, centred)
+    return CorpusDraws(weights, of_groups + mixed, of_labels, every)

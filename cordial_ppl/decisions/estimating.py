@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,6 @@ from cordial_ppl.data.containers import unmasked
 from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.ratings import state
-from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.corpus import Cells, Corpus
 from cordial_ppl.decisions.corpus_draws import PosteriorDraws, sum_draws
 from cordial_ppl.decisions.drift import compare
@@ -102,8 +100,7 @@ def estimate(
         names = () if question.groups is None else name_groups(columns["groups"], len(read))[0]
         unheard = tuple(name for name in names if name not in made.groups)
         return replace(made, unread=(unread, 0), unheard=unheard)
-    expected = fit.unread_counts / fit.unread_counts.sum()
-    stated, every = np.tile(expected, (2, len(read), 1))
+    stated, every = np.tile(fit.unread_counts / fit.unread_counts.sum(), (2, len(read), 1))
     stated[read] = state(texts.read.logits)[0]
     posed = _pose(fit, stated, replace(question, **columns), read, (labels, rows))
     with doing("estimating"):
@@ -183,13 +180,22 @@ def _conclude(
     design = {"strata": strata, "probabilities": inclusion, "clusters": corpus.clusters}
     raw = stated @ scale.values, rows, corpus.labels @ scale.values
     rectified = rectified_means(*raw, level=level, **design)
-    describe = partial(_describe, scale=scale, level=level, rated=marks is not None)
+
+    def describe(size: tuple[int, int], means: np.ndarray, effects: Any = None) -> Population:
+        """Summarise draws of the mean, of the shares, and of the share that passes if any."""
+        ends = zip(*(end.tolist() for end in summarise(means, level)), strict=True)
+        mean, *parts = (Interval(*each) for each in ends)
+        rate = None if marks is None else parts.pop()
+        at_least = dict(zip(scale.options[1:], parts, strict=True))
+        effect = None if effects is None else summarise(effects, level)
+        return Population(*size, scale.options, mean, at_least, effect, rate)
+
     counts = (np.bincount(of, minlength=len(names)) for of in (corpus.groups, corpus.groups[rows]))
     sizes = [*zip(*(each.tolist() for each in counts), strict=True)]
     population = {
         name: describe(sizes[g], means[:, g], shares.effects[:, g]) for g, name in enumerate(names)
     }
-    overall, passing = describe((len(readings), len(rows)), means[:, -1], None), None
+    overall, passing = describe((len(readings), len(rows)), means[:, -1]), None
     if marks is not None and overall.passing is not None:
         # The judge says nothing of texts that it has not read.
         seen = corpus.cells.unread == 0
@@ -202,10 +208,8 @@ def _conclude(
         )
     weighed = question.probabilities is not None
     designed = question.strata is not None or weighed or corpus.clusters is not None
-    unlabelled = np.delete(np.arange(len(readings)), rows)
-    sample = None
-    if not designed:
-        sample = compare(sketch(readings[unlabelled]), sketch(readings[rows]), scale)
+    rest, chosen = sketch(np.delete(readings, rows, axis=0)), sketch(readings[rows])
+    sample = None if designed else compare(rest, chosen, scale)
     grouped, units = question.groups is not None, corpus.clusters
     return Estimate(
         level=level,
@@ -230,24 +234,6 @@ def _find_means(
     masses = np.add.reduceat(table, cells.starts, axis=1)
     masses = np.concatenate([masses, masses.sum(axis=1, keepdims=True)], axis=1)
     return masses @ values / masses.sum(axis=2, keepdims=True)
-
-
-def _describe(
-    size: tuple[int, int],
-    means: Float[np.ndarray, "D V"],
-    effects: Float[np.ndarray, " D"] | None,
-    *,
-    scale: Scale,
-    level: float,
-    rated: bool,
-) -> Population:
-    """Summarise draws of the mean, of the shares, and of the share that passes if there is one."""
-    ends = zip(*(end.tolist() for end in summarise(means, level)), strict=True)
-    mean, *shares = (Interval(*each) for each in ends)
-    rate = shares.pop() if rated else None
-    at_least = dict(zip(scale.options[1:], shares, strict=True))
-    effect = None if effects is None else summarise(effects, level)
-    return Population(*size, scale.options, mean, at_least, effect, rate)
 
 
 def _find_uneven(names: Sequence[str], corpus: Corpus, seed: int) -> str | None:

@@ -233,8 +233,7 @@ class Forecast:
         ]
         for step in (self.at(self.labels), *self.steps):
             gain = "" if step.labels == self.labels else str(step.gain)
-            cells = f"{step.loss!s:24}{gain:24}{step.width}"
-            lines.append(f"  {step.labels:6}  {cells}")
+            lines.append(f"  {step.labels:6}  {step.loss!s:24}{gain:24}{step.width}")
         return "\n".join(lines)
 
     def __str__(self) -> str:
@@ -313,19 +312,17 @@ def forecast(
     if effective < FEWEST or out_of_fold is None:
         return Forecast(n, whole)
     wanted = counts or [n * times for times in TIMES]
-    chosen = tuple(sorted({min(count, whole) for count in wanted if min(count, whole) > n}))
     predicted = out_of_fold[first]
     losses = -np.sum(shares * np.log(np.maximum(predicted, FLOOR)), axis=1)
     surprise = float(np.average(losses - entropy(predicted), weights=weights))
     share = effective / (effective + LABELS_TO_BELIEVE)
     loss = outlook.loss + share * surprise - (1 - share) * UNDERCONFIDENCE * outlook.spread
-    around = NormalDist().inv_cdf((1 + LEVEL) / 2) * math.sqrt(
-        outlook.spread / effective + LOSS_DEVIATION**2
-    )
+    deviation = math.sqrt(outlook.spread / effective + LOSS_DEVIATION**2)
+    around = NormalDist().inv_cdf((1 + LEVEL) / 2) * deviation
     return Forecast(
         labels=n,
         texts=whole,
-        counts=chosen,
+        counts=tuple(sorted({min(count, whole) for count in wanted if min(count, whole) > n})),
         loss=Range(loss, loss - around, loss + around),
         gap=outlook.gap,
         residual=float(np.std((shares - predicted) @ values, ddof=1)),

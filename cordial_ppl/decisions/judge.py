@@ -165,9 +165,8 @@ class Reader(NamedTuple):
     @property
     def _shown(self) -> list[int]:
         last = len(self.texts) - 1
-        frequent = int(np.argmax(self.texts))
         middle = max(last // 2, (last + 1) // 2, key=lambda option: self.texts[option])
-        return sorted({0, middle, last, frequent})
+        return sorted({0, middle, last, int(np.argmax(self.texts))})
 
 
 def assess(fit: Fit) -> Reader:
@@ -194,12 +193,10 @@ def assess(fit: Fit) -> Reader:
     effects = draw_effects(under[..., None], np.ones(count), factors, axes, variance, rng)
     bias = bias[effects.chains] + effects.levels["option"][..., 0]
     sigma = effects.sigma[:, 0] * effects.basis[0, 0]
-    spread = np.sqrt(sigma**2 + np.average(within, weights=per_text.weights))
     ranges = dict(zip(options.tolist(), map(_summarise, bias.T), strict=True))
     # How often it states each option is known of these texts alone.
     overall = np.sum(bias * rng.dirichlet(member.sum(axis=0), len(bias)), axis=1)
     sides = {1: np.mean(overall > 0), -1: np.mean(overall < 0)}
-    stated_variance = np.average(_moments(shares)[1], weights=per_text.weights)
     points = score_points(shares, per_text, fit.scale)
     loss = score_points(stated(texts.logits), per_text, fit.scale).loss
     return Reader(
@@ -208,8 +205,8 @@ def assess(fit: Fit) -> Reader:
         bias=tuple(ranges.get(option) for option in range(size)),
         overall=_summarise(overall),
         side=next((side for side, share in sides.items() if share >= SURE), 0),
-        spread=_summarise(spread),
-        stated_spread=math.sqrt(stated_variance),
+        spread=_summarise(np.sqrt(sigma**2 + np.average(within, weights=per_text.weights))),
+        stated_spread=math.sqrt(np.average(_moments(shares)[1], weights=per_text.weights)),
         points=points._replace(loss=None if kind == "rating" else loss),
         certain=fit.has_draws,
     )
@@ -223,11 +220,10 @@ def score_points(probs: Float[np.ndarray, "T K"], labels: TextLabels, scale: Sca
         labels: labels of the same texts.
         scale: the options.
     """
-    rows = np.arange(len(probs))
     away = np.abs(scale.values[find_medians(probs)][:, None] - scale.values)
     losses = -np.log(np.maximum(probs, FLOOR))
     each = (
-        labels.shares[rows, probs.argmax(axis=1)],
+        labels.shares[np.arange(len(probs)), probs.argmax(axis=1)],
         np.sum(labels.shares * away, axis=1),
         np.sum(labels.shares * losses, axis=1),
     )

@@ -84,7 +84,13 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
     def predict(steps: np.ndarray, drawn: bool = True) -> np.ndarray:
         near = as_options(steps / np.maximum(left, 1)[:, None], 1.0)
         near = tilt(near, texts.value, np.arange(len(left)))
-        return left[:, None] * (_draw_labels(near, left, noise, rng) if drawn else near)
+        if drawn:
+            # A Dirichlet distribution with the variance of the sum of single labels keeps their
+            # mean and the ends of the scale.
+            counts = np.maximum(left / noise - 1, FEWEST)[:, None]
+            masses = rng.standard_gamma(near * counts) + np.finfo(float).tiny * near
+            near = masses / masses.sum(axis=-1, keepdims=True)
+        return left[:, None] * near
 
     if unread.any():
         counts = labels + predict(reached, drawn=False)
@@ -108,8 +114,7 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
         noise -= predict(centre, drawn=False)
         expected = sums.mixture + as_options(by_cell.mean(axis=0))[cells.of]
         expected[texts.rows] = texts.labels
-        parts = cells.sum_clusters(expected, clusters)
-        like = sample_clusters(these, noise, parts, texts, rng)
+        like = sample_clusters(these, noise, cells.sum_clusters(expected, clusters), texts, rng)
     like /= like.sum(axis=(1, 2), keepdims=True)
     return Shares(these / len(texts.groups), like, by_group @ np.diff(texts.value))
 
@@ -178,22 +183,6 @@ def _find_noise(
     return (share * alone).clip(LEAST, 1)
 
 
-def _draw_labels(
-    shares: Float[np.ndarray, "S C K"],
-    total: Float[np.ndarray, " C"],
-    noise: Float[np.ndarray, " C"],
-    rng: np.random.Generator,
-) -> Float[np.ndarray, "S C K"]:
-    """Draw shares of the labels of so many texts, about what is predicted.
-
-    A Dirichlet distribution with the variance of the sum of single labels keeps their mean and the
-    ends of the scale.
-    """
-    counts = np.maximum(total / noise - 1, FEWEST)[:, None]
-    masses = rng.standard_gamma(shares * counts) + np.finfo(float).tiny * shares
-    return masses / masses.sum(axis=-1, keepdims=True)
-
-
 def _sum_clusters(
     here: Float[np.ndarray, "clusters C"],
     effects: Effects,
@@ -217,6 +206,5 @@ def _sum_clusters(
     drawn = rng.standard_normal((*tau.shape, len(values))) @ root.T * tau[..., None]
     result = np.swapaxes(drawn, 1, 2) @ effects.basis.T
     if len(units):
-        levels = effects.levels["cluster"]
-        result += np.einsum("slj,lc->scj", levels, seen, optimize=True)
+        result += np.einsum("slj,lc->scj", effects.levels["cluster"], seen, optimize=True)
     return result

@@ -208,8 +208,7 @@ def monitor(
     norm = np.sqrt((ranks**2).sum(axis=0).prod())
     if len(some) > 2:
         single = scores[both & np.isfinite(scores[:, alike[now]])][:, some]
-        ends = 0, some.index(alike[now])
-        moved = float(np.fmax.reduce([_moved(single, end) for end in ends]))
+        moved = float(np.fmax.reduce([_moved(single, end) for end in (0, some.index(alike[now]))]))
     noise = moved == moved
     looks = [_look(scores, stated, t, alike) / (t * (t + 1)) for t in range(1, now + 1)]
     enough = np.flatnonzero(np.cumsum(looks) >= 1 / (1 - level))
@@ -285,6 +284,5 @@ def _moved(scores: np.ndarray, column: int) -> float:
     if not len(one):
         return float("nan")
     square = (one - np.nanmean(rest, axis=1)) ** 2
-    return float(
-        np.sqrt(max(0.0, np.mean(square - np.nanvar(rest, axis=1) * (count + 1) / (count - 1))))
-    )
+    noise = np.nanvar(rest, axis=1) * (count + 1) / (count - 1)
+    return float(np.sqrt(max(0.0, np.mean(square - noise))))

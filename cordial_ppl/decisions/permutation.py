@@ -24,11 +24,5 @@ def adjusted_p(statistics: Float[np.ndarray, "S_and_1 T"]) -> Float[np.ndarray, 
     # Equal values may differ in their last digits.
     values = statistics / np.maximum(statistics.max(axis=0), np.finfo(float).tiny)
     ordered = np.sort(values + 1e-9, axis=0)
-    higher = np.stack(
-        [
-            len(values) - np.searchsorted(column, row_values)
-            for column, row_values in zip(ordered.T, values.T, strict=True)
-        ],
-        axis=1,
-    )
+    higher = len(values) - np.stack([*map(np.searchsorted, ordered.T, values.T)], axis=1)
     return np.mean(higher.min(axis=1)[:, None] <= higher[0], axis=0)

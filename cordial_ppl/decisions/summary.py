@@ -211,9 +211,7 @@ def weight_lines(
     return [line.rstrip() for line in lines]
 
 
-def join_blocks(
-    blocks: list[list[str]], warnings: Iterable[str], closing: Iterable[str] = ()
-) -> str:
+def join_blocks(blocks: list[list[str]], warnings: Iterable[str], closing: Iterable[str]) -> str:
     """Blocks of lines, warnings and closing sentences, with an empty line between two."""
     ends = ([sentence[0].upper() + sentence[1:]] for sentence in closing)
     blocks = [*blocks, *([f"warning: {warning}"] for warning in warnings), *ends]

@@ -102,8 +102,7 @@ def sample_clusters(
         fresh = rng.standard_normal((len(counts), len(sizes), len(value))) @ root.T
         share = counts.mean(axis=0).sum(axis=1) / sizes[cells.groups]
         errors += fresh[:, cells.groups] * (share * np.sqrt(hidden))[:, None]
-    degrees = units - 1 + POOLED
-    return _add_errors(counts, errors, masses, degrees, texts, rng)
+    return _add_errors(counts, errors, masses, units - 1 + POOLED, texts, rng)
 
 
 def _add_errors(

@@ -239,8 +239,7 @@ def judge(
     else:
         advice, target = Advice.LABEL, max(LABELS_TO_REJECT, 2 * size)
     hope = np.average(probs.max(axis=1), weights=weights) - (weights @ probs).max() / total
-    rows = np.arange(len(probs))
-    leads = shares[rows, probs.argmax(axis=1)] - shares[:, guess.argmax()]
+    leads = shares[np.arange(len(probs)), probs.argmax(axis=1)] - shares[:, guess.argmax()]
     lead = calibrated.accuracy - guessed.accuracy
     variance = np.average((leads - lead) ** 2, weights=weights)
     luck = reach * share * math.sqrt(variance / max(effective - 1, 1))

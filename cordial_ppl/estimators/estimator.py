@@ -136,8 +136,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         # While rows are still those that were given.
         settings.check(readings, extra)
         _check_caller(scale, "predict_proba")
-        entered = without_labels(readings, extra)
-        data = label_rows(entered, scale, labels, sample_weight, texts)
+        data = label_rows(without_labels(readings, extra), scale, labels, sample_weight, texts)
         if data.unread.all():
             raise InputError("no text has a reading, so there is nothing to fit.")
         self.fit_ = self._fit(data, scale, settings, names)
@@ -178,8 +177,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         Options whose names are numbers count as these numbers, others as 0..K-1.  For a data frame
         it is a series "mean".
         """
-        means = self._probs(logits, covariates) @ self.fit_.scale.values
-        return like(logits, means, "mean")
+        return like(logits, self._probs(logits, covariates) @ self.fit_.scale.values, "mean")
 
     def predict_interval(
         self, logits: Any, level: float = 0.9, covariates: Any = None
@@ -232,8 +230,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
             InputError: ``level`` is not between 0 and 1, or the readings are invalid.
             NotFittedError: ``fit`` was not called yet.
         """
-        ends = label_range(self._probs(logits, covariates), check_level(level))
-        low, high = self.classes_[ends]
+        low, high = self.classes_[label_range(self._probs(logits, covariates), check_level(level))]
         return like(logits, low, "label_low"), like(logits, high, "label_high")
 
     def score(

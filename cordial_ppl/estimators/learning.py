@@ -11,8 +11,7 @@ from cordial_ppl.channels import AFFINE_CHANNELS
 from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.checks import check_list
-from cordial_ppl.data.covariates import as_covariates
-from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.labelled import Labelled, label_readings
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, count, list_names, naming, warn
@@ -118,8 +117,7 @@ def learn_prior(
         for done, (fit, texts) in enumerate(data):
             modes, chosen = {}, texts
             if len(texts.labels) > MOST_LABELS:
-                rows = np.sort(rng.permutation(len(texts.labels))[:MOST_LABELS])
-                chosen = texts.take(rows)
+                chosen = texts.take(np.sort(rng.permutation(len(texts.labels))[:MOST_LABELS]))
             for number, target in enumerate(targets[fit.size]):
                 stage.reach(done + number / len(models), f"fitting {fit.name}")
                 modes[target.channel.name] = _find_mode(target, chosen, fit.name)
@@ -137,14 +135,11 @@ def _check(key: Any, task: Any, levels: Mapping[str, int]) -> tuple[TaskFit, Lab
     with naming(", ".join(filter(None, names))):
         if not isinstance(task, Sequence) or not 2 <= len(task) <= 3 or isinstance(task, str):
             raise InputError("each task must be (logits, labels) or (logits, labels, covariates).")
-        logits = as_logits(task[0])
-        labels = Scale.default(logits.shape[1]).encode(task[1])
-        if len(labels) != len(logits):
-            raise InputError(f"got {len(logits)} rows of logits but {len(labels)} labels.")
-        covariates = task[2] if len(task) > 2 else None
-        extra = as_covariates(covariates, len(logits), levels=levels)
-    counts = np.bincount(labels, minlength=logits.shape[1]).tolist()
-    return TaskFit(names[0], names[1], counts, {}), Labelled(logits, labels, extra)
+        logits, covariates = as_logits(task[0]), task[2] if len(task) > 2 else None
+        scale = Scale.default(logits.shape[1])
+        texts = label_readings(logits, task[1], scale, covariates, levels)
+    counts = np.bincount(texts.labels, minlength=scale.size).tolist()
+    return TaskFit(names[0], names[1], counts, {}), texts
 
 
 def _find_mode(target: Target, texts: Labelled, task: str) -> dict[str, list[float]]:

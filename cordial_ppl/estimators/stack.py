@@ -139,9 +139,8 @@ class Stack(Estimator[Fit]):
             `cordial_ppl.decisions.means` has the formula, `cordial_ppl.decisions.effects` that of
             the effects of groups.
         """
-        asked = Question(**fields) if question is None else question
-        if isinstance(asked, Question) and question is not None:
-            asked = replace(asked, **fields)
+        asked = Question() if question is None else question
+        asked = replace(asked, **fields) if isinstance(asked, Question) else asked
         return estimating.estimate(self.fit_, logits, rows, asked, covariates, draws)
 
     def decide(

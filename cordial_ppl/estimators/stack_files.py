@@ -109,8 +109,7 @@ class LabelledRecord(Record):
         """Make the record of labelled texts, whose names are digested with a salt."""
         read, numbers = ~np.isnan(texts.logits[..., 0]), texts.texts
         if not (salt := texts.salt):
-            content = texts.logits.tobytes() + texts.labels.tobytes()
-            salt = hashlib.sha256(content).hexdigest()
+            salt = hashlib.sha256(texts.logits.tobytes() + texts.labels.tobytes()).hexdigest()
             numbers = salt_texts(numbers, salt)
         return cls(
             logits=np.nan_to_num(texts.logits),
@@ -128,16 +127,13 @@ class LabelledRecord(Record):
         Raises:
             ValueError: their numbers do not fit together.
         """
-        logits, columns = self.logits, self.covariates.values()
+        logits = self.logits
         if self.read is not None:
             if logits.shape[:-1] != self.read.shape:
                 raise ValueError("the texts marked as read do not match the readings")
             logits = np.where(self.read[..., None], logits, np.nan)
-        if (
-            logits.ndim < 2
-            or logits.shape[-1] != size
-            or any(len(each) != len(self.labels) for each in columns)
-        ):
+        uneven = any(len(each) != len(self.labels) for each in self.covariates.values())
+        if uneven or logits.ndim < 2 or logits.shape[-1] != size:
             raise ValueError("the labelled texts have wrong options or lack a covariate")
         if not ((self.labels >= 0) & (self.labels < size)).all():
             raise ValueError("some labels are not options of the scale")

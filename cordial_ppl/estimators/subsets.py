@@ -117,10 +117,9 @@ def is_accelerated(device: str) -> bool:
 
 def make_cases(pool: Labelled, subsets: Int[np.ndarray, "S n"], seeds: Sequence[int]) -> list[Case]:
     """Make the data sets to fit of the subsets, with the folds that each seed gives."""
-    subset = map(pool.take, subsets)
     return [
         Case(texts, deal_folds(texts, seed), (seed,))
-        for texts, seed in zip(subset, seeds, strict=True)
+        for texts, seed in zip(map(pool.take, subsets), seeds, strict=True)
     ]
 
 

@@ -34,10 +34,7 @@ METHODS: Mapping[str, Callable[[], Estimator[Any]]] = {
 }
 """What each name stands for."""
 
-NINE = (
-    *("temperature", "vector", "odds", "odds-fixed", "dirichlet"),
-    *STACKS,
-)
+NINE = ("temperature", "vector", "odds", "odds-fixed", "dirichlet", *STACKS)
 """The paper's nine calibrators: those of its Table 1, and the regression within its stack."""
 
 

@@ -54,8 +54,7 @@ class Raters(NamedTuple):
         n = len(quality)
         spread = np.hypot(np.hypot(1, self.noise), self.offset)
         impression = (quality + offsets + self.noise * rng.standard_normal(n)) / spread
-        stray = rng.random(n) < self.stray
-        impression = np.where(stray, rng.standard_normal(n), impression)
+        impression = np.where(rng.random(n) < self.stray, rng.standard_normal(n), impression)
         return np.searchsorted(self.cuts(), impression)
 
 

@@ -10,8 +10,7 @@ from jaxtyping import Int
 
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.data.checks import check_seed
-from cordial_ppl.data.covariates import as_covariates
-from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.labelled import Labelled, label_readings
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
@@ -72,15 +71,12 @@ def split_task(
     name, reader = (name, "reader") if isinstance(name, str) else name
     readings = as_logits(logits)
     scale = Scale.of(options, readings.shape[1])
-    codes, count = scale.encode(labels), len(readings)
-    if len(codes) != count:
-        raise InputError(f"got {count} rows of logits but {len(codes)} labels.")
+    texts, count = label_readings(readings, labels, scale, covariates), len(readings)
     if not 0 < report < count:
         raise InputError(
             f"task {name!r} has {count} labelled texts, so report={report} is not possible. Score "
             f"1 to {count - 1} texts, which leaves texts to draw labels from."
         )
-    texts = Labelled(readings, codes, as_covariates(covariates, count))
     order = np.random.default_rng([check_seed(seed), SPLIT]).permutation(count)
     scored, rest = np.split(order, [report])
     return Task(name, reader, scale, texts.take(rest), texts.take(scored), seed)

@@ -171,8 +171,7 @@ def _predict(
         tiles = tile_on(mesh, size)
 
         def work(rows: np.ndarray) -> Any:
-            arrays = points[rows], begin[rows]
-            return run(*part.take(rows), arrays, np.int32(-(-texts // tiles)))
+            return run(*part.take(rows), (points[rows], begin[rows]), np.int32(-(-texts // tiles)))
 
         logs, probs = side_by_side(rows, room, mesh, work)
         return logs, probs.swapaxes(1, 2)[:, :texts].astype(np.float64)
@@ -193,9 +192,8 @@ def _predict(
         for fold, number in enumerate(folds[row] - count):
             rows = np.flatnonzero(case.folds == fold)
             out[rows] = held_out[number, rows]
-        posterior = fitting.make_posterior(target, case, collect(row, logs[row]))
         seen = None if case.folds is None else out / out.sum(axis=1, keepdims=True)
-        fits.append(CaseFit(posterior, seen))
+        fits.append(CaseFit(fitting.make_posterior(target, case, collect(row, logs[row])), seen))
     return fits, probs[:, labels:] / probs[:, labels:].sum(axis=2, keepdims=True)
 
 

@@ -16,9 +16,8 @@ from jaxtyping import Float, Int
 from cordial_ppl.channels.channel import count_levels
 from cordial_ppl.data.labelled import Labelled, pad_texts
 from cordial_ppl.data.labelling import by_text
-from cordial_ppl.data.readings import Readings, label_histogram
-from cordial_ppl.data.smoothing import smooth_histogram
-from cordial_ppl.inference.diagnostics import PAPER_METHODS
+from cordial_ppl.data.readings import Readings
+from cordial_ppl.inference.fitting import Case
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Target
@@ -82,12 +81,11 @@ def to_datatree(
     logs, probs = _labels(target, draws, posterior.histogram, data)
     prior_probs = _labels(target, prior_draws, posterior.histogram, data)[1]
     log_density += logs.sum(axis=1)
-    left_out = _left_out(posterior, draws, data, logs)
     stats = {name: field[index] for name, field in posterior.transitions.items()}
     groups = {
         "posterior": _by_chain(named, chains),
         "prior": _by_chain(target.name(prior_draws), 1),
-        "log_likelihood": _by_chain({"label": left_out}, chains),
+        "log_likelihood": _by_chain({"label": _left_out(posterior, draws, data, logs)}, chains),
         "posterior_predictive": _by_chain({"label": draw_options(probs, rng)}, chains),
         "prior_predictive": _by_chain({"label": draw_options(prior_probs, rng)}, 1),
         "observed_data": {"label": np.asarray(data.labels)},
@@ -138,11 +136,9 @@ def _dimensions(
     dims = {name: [axis] for name, value in named.items() if value.shape[1:] == (size,)}
     # A parameter that is sampled in a plate of users, say, has one value for each.
     levels = count_levels(posterior.channel)
-    sites = posterior.target.sites
-    dims |= {s.parameter: list(s.plates) for s in sites if {*s.plates} & {*levels}}
-    return dims, {axis: list(names or range(size))} | {
-        name: np.arange(count) for name, count in levels.items()
-    }
+    dims |= {s.parameter: list(s.plates) for s in posterior.target.sites if {*s.plates} & {*levels}}
+    coords = {name: np.arange(count) for name, count in levels.items()}
+    return dims, {axis: list(names or range(size))} | coords
 
 
 def join(trees: Mapping[str, "DataTree"]) -> "DataTree":
@@ -191,10 +187,8 @@ def _left_out(
         data: the labelled texts.
         logs: log likelihoods under its histogram, which hold where that is not of these labels.
     """
-    size, literal = len(posterior.histogram), posterior.diagnostics.method in PAPER_METHODS
-    smooth = label_histogram if literal else smooth_histogram
-    observed = smooth(data.labels, size, data.weights)
-    if not np.allclose(observed, posterior.histogram, rtol=0, atol=1e-6):
+    case, size = Case(data).seen_by(posterior.diagnostics.method), len(posterior.histogram)
+    if not np.allclose(case.histogram_of(data.labels), posterior.histogram, rtol=0, atol=1e-6):
         return logs
     left_out, labels = np.empty_like(logs), by_text(data.labels, size, data.weights, data.texts)
     # Texts that leave the same labels are scored together.
@@ -203,7 +197,7 @@ def _left_out(
     for group in range(alike.max() + 1):
         rows = np.flatnonzero(alike == group)
         others = data.take(data.texts != data.texts[rows[0]])
-        histogram = smooth(others.labels, size, others.weights)
+        histogram = case._replace(texts=others).histogram_of(others.labels)
         left_out[:, rows] = _labels(posterior.target, draws, histogram, data.take(rows))[0]
     return left_out
 

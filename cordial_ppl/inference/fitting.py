@@ -17,8 +17,7 @@ from cordial_ppl.channels.channel import Channel, count_levels
 from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.checks import check_names, check_number, check_seed
 from cordial_ppl.data.coreset import build_coreset
-from cordial_ppl.data.covariates import as_covariates
-from cordial_ppl.data.labelled import Data, Labelled, find_equal, hold_out, pad
+from cordial_ppl.data.labelled import Data, Labelled, find_equal, label_readings, pad
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, label_histogram
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.data.smoothing import smooth_histogram
@@ -35,7 +34,7 @@ from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.nuts import DEFAULT, Nuts, sample_nuts
 from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
 from cordial_ppl.inference.priors import as_priors, reading_spread, resolve
-from cordial_ppl.inference.programs import DRAWS, predict, relabel
+from cordial_ppl.inference.programs import DRAWS, predict
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
     PRECISION,
@@ -94,8 +93,9 @@ class Case(NamedTuple):
 
     @property
     def masks(self) -> list[Int[np.ndarray, " n"]]:
-        """The labels without each fold in turn; none without folds."""
-        return [] if self.folds is None else hold_out(self.texts.labels, self.folds)
+        """The labels without each fold in turn, in which those of the fold are -1."""
+        folds = [] if self.folds is None else range(self.folds.max() + 1)
+        return [np.where(self.folds == fold, -1, self.texts.labels) for fold in folds]
 
     def merge(self, folds: Int[np.ndarray, " n"] | None = None) -> tuple["Case", np.ndarray]:
         """Make rows that no likelihood tells apart one, with the sum of their weights.
@@ -218,12 +218,13 @@ def _carry_to_folds(
     if not case.masks:
         return sampled, []
     seeds = [(*case.seed, 1 + fold) for fold in range(len(case.masks))]
-    histograms = [*map(case.histogram_of, case.masks)]
-    masked = replace(problem, data=relabel(problem.data, case.masks, histograms))
+    padded = [case.pad(PRECISION, labels) for labels in case.masks]
+    labels = np.stack([each.labels for each in padded])
+    shares = np.stack([each.histogram for each in padded])
+    masked = replace(problem, data=problem.data._replace(labels=labels, histogram=shares))
     folds = [as_draws(prior, fold, effort) for fold in carry(masked, seeds, state, effort)]
     worst = max(fold.diagnostics.khat for fold in folds)
-    diagnostics = sampled.diagnostics._replace(fold_khat=worst)
-    return sampled._replace(diagnostics=diagnostics), folds
+    return sampled._replace(diagnostics=sampled.diagnostics._replace(fold_khat=worst)), folds
 
 
 def _problem(target: Target, prior: Prior, case: Case) -> Problem:
@@ -353,16 +354,13 @@ def fit_channel(
     chosen = load_channel(channel)
     readings = as_logits_of_readers(logits) if chosen.several else as_logits(logits)
     *readers, size = readings.shape[1:]
-    codes = Scale.default(size).encode(labels)
-    if len(codes) != len(readings):
-        raise InputError(f"got {len(readings)} rows of logits but {len(codes)} labels.")
-    extra = as_covariates(covariates, len(readings), levels=count_levels(chosen))
-    target = build_target(chosen, size, tuple(extra), *readers)
+    texts = label_readings(readings, labels, Scale.default(size), covariates, count_levels(chosen))
+    target = build_target(chosen, size, tuple(texts.covariates), *readers)
     pair = isinstance(prior, tuple | list | np.ndarray) and len(prior) == 2
     priors = as_priors(Prior(*prior) if pair else prior, [chosen.name])
     priors.check([target])
     source = resolve(priors.of(chosen.name), target, reading_spread(readings))
-    case = Case(Labelled(readings, codes, extra), seed=(check_seed(seed),), prior=source)
+    case = Case(texts, seed=(check_seed(seed),), prior=source)
     with doing(f"fitting {chosen.name}"):
         posterior = fit_cases(target, [case], method=method)[0].fitted
     warn_if_doubtful(posterior)
@@ -393,8 +391,7 @@ def fit_laplace(
     # Of one weight there is no tail to judge.
     draws = int(check_number("draws", draws, 2, whole=True))
     spread = check_number("inflation", inflation, 1e-3)
-    freedom = None if df is None else check_number("df", df, 1)
-    method = Laplace(draws, spread, freedom)
+    method = Laplace(draws, spread, None if df is None else check_number("df", df, 1))
     return fit_channel(channel, readings, labels, method=method, **settings)
 
 

@@ -65,8 +65,7 @@ def resample(
     points = (xp.arange(draws, dtype=total.dtype) + start) / draws * total[-1]
     # Rounding must not carry the last point past the last draw that has weight.
     points = xp.minimum(points, xp.nextafter(total[-1], xp.zeros_like(total[-1])))
-    index = xp.searchsorted(total, points, side="right")
-    return xp.minimum(index, log_weights.shape[0] - 1)
+    return xp.minimum(xp.searchsorted(total, points, side="right"), log_weights.shape[0] - 1)
 
 
 # A tail without a shape, and weights that are no numbers, have their own k-hat.
@@ -122,5 +121,4 @@ def _fit_pareto(excess: Float[AnyArray, " m"]) -> tuple[Any, Any]:
     likelihood = count * (xp.log(-theta / slopes) - slopes - 1)
     theta_mean = xp.sum(theta * xp.exp(normalise(likelihood)))
     shape = xp.mean(xp.log1p(-theta_mean * excess))
-    scale = -shape / theta_mean
-    return (count * shape + 10 * 0.5) / (count + 10), scale
+    return (count * shape + 10 * 0.5) / (count + 10), -shape / theta_mean

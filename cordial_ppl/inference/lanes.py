@@ -208,10 +208,8 @@ class Lanes(Problem):
     def _run(self, begin: PCNState, mean: Any, temper: Any, *numbers: Any) -> Any:
         *arrays, moving = numbers
         steps = arrays[0].shape[1]
-        labels, shares = (
-            np.repeat(part[:, None], STEPS_AT_ONCE, axis=1)
-            for part in (self.data.labels, self.data.histogram)
-        )
+        parts = self.data.labels, self.data.histogram
+        labels, shares = (np.repeat(part[:, None], STEPS_AT_ONCE, axis=1) for part in parts)
         data = self.data._replace(labels=labels, histogram=shares)
         room = [(0, 0), (0, STEPS_AT_ONCE - steps)]
         padded = [

@@ -165,8 +165,7 @@ def descend(target: Target, prior: Prior, data: Data, point: Array) -> tuple[Arr
 
         return jax.tree.map(jnp.add, total, jax.value_and_grad(log_likelihood)(point))
 
-    begin = jax.value_and_grad(log_prior)(point)
-    value, slope = jax.lax.fori_loop(0, data.tiles, add, begin)
+    value, slope = jax.lax.fori_loop(0, data.tiles, add, jax.value_and_grad(log_prior)(point))
     return jnp.where(jnp.abs(point).max() <= REACH, -value, jnp.inf), -slope
 
 

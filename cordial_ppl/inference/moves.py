@@ -13,6 +13,7 @@ Statistical Science 28(3), with the preconditioner of Rudolf and Sprungk 2018).
 
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -119,16 +120,14 @@ def decide(
     log_ratio = jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio)
     rate = jnp.mean(jnp.exp(jnp.minimum(log_ratio, 0.0)))
     accept = jnp.log(uniform) < log_ratio
-    return PCNState(
-        Particles(
-            jnp.where(accept[:, None], proposed.points, state.particles.points),
-            jnp.where(accept, proposed.log_prior, state.particles.log_prior),
-            jnp.where(accept, proposed.log_likelihood, state.particles.log_likelihood),
-        ),
-        jnp.where(accept[:, None], standard, state.standard),
-        jnp.clip(state.log_step + rate - ACCEPTANCE, -4.0, 0.0),
-        rate,
-    )
+
+    def choose(new: Array, old: Array) -> Array:
+        return jnp.where(accept[:, None] if new.ndim > 1 else accept, new, old)
+
+    before = state.particles, state.standard
+    particles, standard = jax.tree.map(choose, (proposed, standard), before)
+    log_step = jnp.clip(state.log_step + rate - ACCEPTANCE, -4.0, 0.0)
+    return PCNState(particles, standard, log_step, rate)
 
 
 def _log_target(particles: Particles, temper: Any) -> Any:

@@ -126,9 +126,8 @@ def sample_nuts(
     with jax.enable_x64(True):
         run = _program(target, replaced, method)
         padded = Readings(texts.logits, histogram, dict(texts.covariates))
-        chains, fields = jax.device_get(
-            run(key, prior if replaced else None, padded, texts.labels, texts.weights)
-        )
+        arrays = prior if replaced else None, padded, texts.labels, texts.weights
+        chains, fields = jax.device_get(run(key, *arrays))
     agree = np.max(split_gelman_rubin(chains)) <= LARGEST_RHAT
     points = chains.reshape(-1, target.size)
     # Like the draws: chain after chain.

@@ -324,10 +324,7 @@ def _reason(posterior: Posterior) -> str:
         (np.isfinite(figures.khat), f"k-hat {figures.khat:.2f}"),
         (draws > 1, f"ESS {figures.ess:.0f}{of}"),
         (figures.gradient_norm > LARGEST_GRADIENT, f"gradient {figures.gradient_norm:.1g}"),
-        (
-            figures.acceptance < LEAST_ACCEPTANCE,
-            f"acceptance {figures.acceptance:.3f}",
-        ),
+        (figures.acceptance < LEAST_ACCEPTANCE, f"acceptance {figures.acceptance:.3f}"),
         (figures.divergences > 0, f"{figures.divergences} divergences"),
     )
     return ", ".join(words for holds, words in reasons if holds)

@@ -6,7 +6,7 @@ histogram are arguments, so that other ones never compile again.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -40,17 +40,6 @@ WIDE = 512
 """Rows that an accelerator computes at a time, at most."""
 
 _wide: ContextVar[bool] = ContextVar("wide", default=False)
-
-
-def relabel(
-    data: Data,
-    labels: Sequence[Int[np.ndarray, " n"]],
-    histograms: Sequence[Float[np.ndarray, " K"]],
-) -> Data:
-    """Give padded texts several sets of labels, ``[F, rows]``, and a histogram for each."""
-    rows, dtype = data.labels.shape[-1], data.histogram.dtype
-    padded = np.stack([pad_rows(each.astype(np.int32), rows, -1) for each in labels])
-    return data._replace(labels=padded, histogram=np.stack(histograms).astype(dtype))
 
 
 def draw_prior(
@@ -226,9 +215,7 @@ def pcn_program(target: Target) -> Callable[..., Any]:
             seen = data._replace(labels=data.labels[step], histogram=data.histogram[step])
             densities = log_densities(target, prior, seen, points)
             state = decide(state, standard, Particles(points, *densities), temper, uniform[step])
-            return state, tuple(
-                log.at[step].set(new) for log, new in zip(logs, densities, strict=True)
-            )
+            return state, jax.tree.map(lambda log, new: log.at[step].set(new), logs, densities)
 
         logs = (jnp.zeros_like(uniform),) * 2
         return jax.lax.fori_loop(0, steps, move, (begin, logs))
@@ -402,5 +389,4 @@ def take_tile(
 
     logits = jnp.moveaxis(cut(data.logits), -1, 0)
     covariates = {name: cut(column) for name, column in data.covariates.items()}
-    readings = Readings(logits, data.histogram, covariates)
-    return readings, cut(data.labels), cut(data.weights)
+    return Readings(logits, data.histogram, covariates), cut(data.labels), cut(data.weights)

@@ -20,7 +20,6 @@ It needs no mode and no gradient, so it serves any channel, also one with severa
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,9 +116,8 @@ class Problem:
 
     def draw_prior(self, rng: np.random.Generator, draws: int) -> Any:
         """Draw whitened points from a prior that is no Gaussian."""
-        return draw_prior(
-            self.target, self.prior, self.data, draws, rng.integers(2**32, dtype=np.uint32)
-        )
+        seed = rng.integers(2**32, dtype=np.uint32)
+        return draw_prior(self.target, self.prior, self.data, draws, seed)
 
     def draw_numbers(
         self, rng: np.random.Generator, normals: tuple[int, ...], uniforms: tuple[int, ...]
@@ -199,8 +197,7 @@ def carry(
     for row, weighed in enumerate(states):
         if is_poor(weighed):
             labels, histogram = problem.data.labels[row], problem.data.histogram[row]
-            data = problem.data._replace(labels=labels, histogram=histogram)
-            fold = replace(problem, data=data)
+            fold = replace(problem, data=problem.data._replace(labels=labels, histogram=histogram))
             states[row] = refresh(fold, effort, generator(seeds[row]), weighed)
     return states
 
@@ -240,8 +237,7 @@ def init_from_prior(problem: Problem, effort: Effort, rng: Any) -> State:
     points, offset = problem.draw_numbers(rng, (total, size), ())
     if not problem.target.gaussian:
         points = problem.draw_prior(rng, total)
-    proposals = Particles(points, *problem.evaluate(points, effort.particles))
-    state = problem.do(_begin, proposals)
+    state = problem.do(_begin, Particles(points, *problem.evaluate(points, effort.particles)))
     least = effort.particles / 2 * multiple**0.5
     return problem.do(_raise_temper, state, offset, least_ess=least, count=effort.particles)
 
@@ -259,9 +255,8 @@ def importance_step(problem: Problem, effort: Effort, rng: Any, state: State) ->
     Where the weights are poor the particles at hand are moved instead: that is better than copies
     of the few proposals that carry weight.
     """
-    freedom = _freedom(problem.target)
     points, log_proposal, offset = problem.do(
-        _propose, state, *_draw_proposals(problem, effort, rng), freedom=freedom
+        _propose, state, *_draw_proposals(problem, effort, rng), freedom=_freedom(problem.target)
     )
     proposals = Particles(points, *problem.evaluate(points, effort.particles))
     state = problem.do(_weigh, state, proposals, log_proposal, offset, effort=effort)
@@ -310,15 +305,13 @@ def _draw_proposals(problem: Problem, effort: Effort, rng: Any) -> tuple[Any, An
 
 def refresh(problem: Problem, effort: Effort, rng: Any, state: State) -> State:
     """Resample weighted particles and move them."""
-    offset = _offset(problem, rng)
-    state = problem.do(_resample, state, offset, count=effort.particles)
+    state = problem.do(_resample, state, _offset(problem, rng), count=effort.particles)
     return _move(problem, state, rng, effort.moves)
 
 
 def _move(problem: Problem, state: State, rng: Any, blocks: int) -> State:
     (*_, count, size), moves = state.particles.points.shape, blocks * BLOCK
-    numbers = problem.draw_numbers(rng, (moves, count, size + 1), (moves, count))
-    return problem.move(state, *numbers)
+    return problem.move(state, *problem.draw_numbers(rng, (moves, count, size + 1), (moves, count)))
 
 
 def _offset(problem: Problem, rng: Any) -> Any:
@@ -356,9 +349,8 @@ def _raise_temper(state: State, offset: Any, least_ess: float, count: int) -> St
     log_likelihood = state.particles.log_likelihood
     temper = next_temper(state.temper, state.log_weights, log_likelihood, least_ess)
     logs = state.log_weights + _log_power(temper - state.temper, log_likelihood)
-    return _resample(
-        state._replace(temper=temper, log_weights=normalise(logs)), offset, count, logs
-    )
+    state = state._replace(temper=temper, log_weights=normalise(logs))
+    return _resample(state, offset, count, logs)
 
 
 def _weigh(
@@ -369,13 +361,11 @@ def _weigh(
     smoothed, khat = pareto_smooth(logs)
     ess, one = effective_sample_size(logs), state.temper * 0 + 1
     weighed = state._replace(khat=khat, ess=ess, temper=one, rounds=state.rounds + 1)
-    around = partial(gaussian, state.particles.points, state.log_weights)
+    moved = weighed._replace(particles=proposals, log_weights=smoothed)
     return either(
         _trusted(khat, ess, effort),
-        lambda: _resample(
-            weighed._replace(particles=proposals, log_weights=smoothed), offset, effort.particles
-        ),
-        lambda: weighed._replace(around=around()),
+        lambda: _resample(moved, offset, effort.particles),
+        lambda: weighed._replace(around=gaussian(state.particles.points, state.log_weights)),
     )
 
 
@@ -466,8 +456,7 @@ def _log_student(around: Gaussian, points: Any, freedom: int) -> Any:
     xp, size = points.__array_namespace__(), points.shape[1]
     log_scale = xp.sum(xp.log(around.factor.diagonal()))
     standard = around.whiten(points)
-    distances = xp.vecdot(standard, standard)
-    return -0.5 * (freedom + size) * xp.log1p(distances / freedom) - log_scale
+    return -0.5 * (freedom + size) * xp.log1p(xp.vecdot(standard, standard) / freedom) - log_scale
 
 
 def _log_power(power: Any, log_likelihood: Any) -> Any:

@@ -60,9 +60,8 @@ class Site(NamedTuple):
         from numpyro.distributions.util import sum_rightmost
 
         value, fn = trace[self.name]["value"], trace[self.name]["fn"]
-        u = self.unravel(flat)
         logs = _keep_precision(fn.log_prob, value)
-        jacobian = _keep_precision(self.transform.log_abs_det_jacobian, u, value)
+        jacobian = _keep_precision(self.transform.log_abs_det_jacobian, self.unravel(flat), value)
         return logs + sum_rightmost(jacobian, jnp.ndim(jacobian) - jnp.ndim(logs))
 
 
@@ -118,8 +117,7 @@ def _keep_precision(function: Callable[..., Any], *arrays: Any) -> Any:
     try:
         return function(*arrays)
     except TypeError:
-        wide = function(*(jnp.asarray(array, float) for array in arrays))
-        return wide.astype(arrays[0].dtype)
+        return function(*(jnp.asarray(array, float) for array in arrays)).astype(arrays[0].dtype)
 
 
 def make_readings(

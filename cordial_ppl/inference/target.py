@@ -178,16 +178,16 @@ class Target:
         weights: Float[Any, " n"] | None = None,
     ) -> tuple[Float[Array, " n"], Float[Array, "n K"]]:
         """Compute each label's weighted log likelihood in nats, and the options' probabilities."""
-        from cordial_ppl.inference.tracing import find_ordinal
+        from cordial_ppl.channels.ordinal import without_masks
 
         label = self._trace(flat, readings, labels)[LABEL_SITE]
-        return _weigh(_score(label, labels), weights), find_ordinal(label).probs
+        return _weigh(_score(label, labels), weights), without_masks(label["fn"]).probs
 
     def probs(self, flat: Float[Array, " P"], readings: Readings) -> Float[Array, "n K"]:
         """Compute the probabilities of the options for each text."""
-        from cordial_ppl.inference.tracing import find_ordinal
+        from cordial_ppl.channels.ordinal import without_masks
 
-        return find_ordinal(self._trace(flat, readings)[LABEL_SITE]).probs
+        return without_masks(self._trace(flat, readings)[LABEL_SITE]["fn"]).probs
 
     def sample_prior(
         self, key: jax.Array, prior: Prior, readings: Readings, draws: int

@@ -17,6 +17,7 @@ from numpyro.distributions import biject_to
 from cordial_ppl.channels.channel import LABEL_SITE, LOG_ODDS_SUFFIX, Channel, count_levels
 from cordial_ppl.channels.faults import PRIOR, Contract
 from cordial_ppl.channels.likelihood import Likelihood
+from cordial_ppl.channels.ordinal import without_masks
 from cordial_ppl.data.covariates import split_vectors
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.errors import ChannelError, CordialError, InputError, say_error
@@ -70,10 +71,9 @@ def describe(
             [None if site.scaled else as_gaussian(trace[site.name]["fn"], site) for site in sites]
             for trace in traces
         ]
-        transforms = [
+        return normals, [
             [biject_to(trace[site.name]["fn"].support) for site in sites] for trace in traces
         ]
-        return normals, transforms
 
     with paused(), on_host(), jax.enable_x64(True), explaining(channel, size):
         normals, transforms = jax.device_get(compiled(probe, **ONCE)(*examples))
@@ -114,8 +114,7 @@ def explaining(channel: Channel, size: int) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         name = error.args[0] if isinstance(error, KeyError) and error.args else None
-        wanted = find_covariates(channel, size)
-        if name is not None and {name, f"{name}[0]"} & {*wanted}:
+        if name is not None and {name, f"{name}[0]"} & {*find_covariates(channel, size)}:
             raise InputError(
                 f"the channel needs the covariate {name!r}, with one value per text. Pass "
                 f"covariates={{{name!r}: ...}}."
@@ -251,7 +250,7 @@ def _find_sites(
             "observe(log_probs, labels), where log_probs has shape [n, K], or with one site over "
             "0..K-1 per text, such as numpyro.distributions.Categorical."
         )
-    ordinal = find_ordinal(label)
+    ordinal = without_masks(label["fn"])
     traced_shape = (*ordinal.batch_shape, ordinal.size)
     if traced_shape != shape:
         raise ChannelError(
@@ -291,14 +290,6 @@ def _find_sites(
     return sites
 
 
-def find_ordinal(label: dict[str, Any]) -> Any:
-    """Return the distribution of a traced ``label`` site, without the masks around it."""
-    fn = label["fn"]
-    while isinstance(fn, dist.MaskedDistribution):
-        fn = fn.base_dist
-    return fn
-
-
 def as_gaussian(fn: Any, site: Site) -> tuple[Array, Array] | None:
     """Return location and scale of what is Gaussian on a site's unconstrained scale.
 
@@ -315,8 +306,7 @@ def as_gaussian(fn: Any, site: Site) -> tuple[Array, Array] | None:
     shape = site.transform.inverse_shape(fn.shape())
     fn = _without_shape(fn)
     if isinstance(fn, dist.TransformedDistribution):
-        alike = [*map(name_kind, fn.transforms)] == [kind]
-        fn = _without_shape(fn.base_dist) if alike else None
+        fn = _without_shape(fn.base_dist) if [*map(name_kind, fn.transforms)] == [kind] else None
     if not isinstance(fn, dist.Normal):
         return None
     normal: Any = fn

@@ -93,8 +93,7 @@ def look(table: ReadingTable, path: Any, goal: Goal) -> dict[str, Any]:
     count = len(labels.first)
     if count < FIRST:
         return {"labels": count, "wait": f"Labels until the first estimate: {FIRST - count}."}
-    texts = take_labelled(table, labels, rows, ())
-    fit = Cordial(table.scale).fit(**texts, corpus=table.logits)
+    fit = Cordial(table.scale).fit(**take_labelled(table, labels, rows, ()), corpus=table.logits)
     design, _ = read_design(table, labels, rows)
     design |= {} if goal.groups is None else {"groups": goal.groups}
     level = level_at_all_looks(count)

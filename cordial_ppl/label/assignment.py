@@ -152,8 +152,7 @@ class Assignment:
         Raises:
             InputError: It is not answered.
         """
-        event = self.log.by_item.get(item, {}).get("label_event", SKIP)
-        if event == SKIP:
+        if self.log.by_item.get(item, {}).get("label_event", SKIP) == SKIP:
             raise InputError("the judge's rating is shown only after your answer.")
         row = self._rows[item]
         logits = self.table.logits[[row]]

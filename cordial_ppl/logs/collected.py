@@ -233,5 +233,4 @@ def _fill_zeros(values: Float64[np.ndarray, "n K"]) -> Float64[np.ndarray, "n K"
     They show two digits at least: files write .80 as .8.
     """
     digits = max(2, *(len(f"{p:.6f}".rstrip("0")) - 2 for p in values.flat))
-    least = values[values > 0].min(initial=0.5 * 10.0**-digits)
-    return np.where(values == 0, least, values)
+    return np.where(values == 0, values[values > 0].min(initial=0.5 * 10.0**-digits), values)

@@ -167,8 +167,7 @@ def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> st
     if sum(field.startswith(PREFIXES) for field in cells) > 1:
         raise FileError(f"{path} is already a table of readings. Use `cordial calibrate`.")
     # The first row may be of a request that failed.
-    shown = [*rows[:SHOWN], ("the file", cells)]
-    for preset, (location, row) in product(PRESETS, shown):
+    for preset, (location, row) in product(PRESETS, [*rows[:SHOWN], ("the file", cells)]):
         with naming(location):
             if Field(PRESETS[preset]["when"]).find(row):
                 return preset

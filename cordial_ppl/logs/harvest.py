@@ -177,8 +177,7 @@ def _read_row(
     reader, task, people, model, prompt = (next(iter(find(role)), None) for role in NAMES)
     prompt = prompt if isinstance(prompt, list | Mapping) else as_text(prompt) or ""
     made = {"reader_model": _name(model), "reader_prompt": name_prompt(prompt)}
-    named = find("item") or [row.get("item_id")]
-    item = _join(*map(_name, named)) or _name(row.get("key"))
+    item = _join(*map(_name, find("item") or [row.get("item_id")])) or _name(row.get("key"))
     record = Record(
         location,
         item or str(number),

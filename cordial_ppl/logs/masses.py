@@ -21,10 +21,9 @@ GOES_ON = re.compile(r"\w|[.,]\d|\.\Z")
 def read_masses(
     spellings: Spellings,
     positions: Sequence[Position],
-    prefix: str = "",
-    answer: str | None = None,
-    *,
-    ended: bool = False,
+    prefix: str,
+    answer: str | None,
+    ended: bool,
 ) -> Reading | None:
     """Collect the options' probabilities where an answer starts.
 
@@ -67,8 +66,7 @@ def read_masses(
                 continue
             rest -= np.exp(score)
             for option in options:
-                part = path + score - np.log(len(options))
-                values[option] = np.logaddexp(values[option], part)
+                values[option] = np.logaddexp(values[option], path + score - np.log(len(options)))
         if stopped is not None and rest > 0.0:
             values[stopped] = np.logaddexp(values[stopped], path + np.log(rest))
         if following is None:

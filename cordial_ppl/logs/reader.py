@@ -91,7 +91,7 @@ def _read_answer(finder: Finder, answer: Answer, scored: bool) -> Reading | str:
     number = min(bisect_right(starts, span.start), len(pieces)) - 1
     prefix = text[starts[number] : span.start]
     written = None if span.option is None else text[span.start : span.end]
-    reading = read_masses(spellings, positions[number:], prefix, written, ended=answer.ended)
+    reading = read_masses(spellings, positions[number:], prefix, written, answer.ended)
     if reading is None:
         return CUT if written else "prose"
     return replace(reading, doubts=reading.doubts | doubts)

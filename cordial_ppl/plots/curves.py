@@ -141,8 +141,7 @@ def decisions(made: Decisions, *, ax: Axes | None = None) -> Axes:
         axis.set(xlabel="share of texts sent to people", xlim=(-0.02, 1.02))
         axis.set_ylabel("agreement with people on the rest", color=OURS)
         if made.agree is not None:
-            kept = f"required: {made.agree:g}"
-            axis.axhline(made.agree, color=INK, lw=0.6, ls="--", label=kept)
+            axis.axhline(made.agree, color=INK, lw=0.6, ls="--", label=f"required: {made.agree:g}")
         handles = axis.get_legend_handles_labels()
         if made.agree is None:
             costs = axis.twinx()

@@ -129,9 +129,8 @@ def thresholds(
         for index, (t, shade, mark) in enumerate(zip(shown, shades, MARKS, strict=False)):
             below, predicted = codes <= t, shares[:, : t + 1].sum(axis=1)
             bins = group(predicted, int(np.clip(len(predicted) // TEXTS, 1, MOST)), DECIMALS)
-            hits, sizes, sums = np.array(
-                [(below[rows].sum(), len(rows), predicted[rows].sum()) for rows in bins]
-            ).T
+            counts = [(below[rows].sum(), len(rows), predicted[rows].sum()) for rows in bins]
+            hits, sizes, sums = np.array(counts).T
             ends = (1 - LEVEL) / 2, (1 + LEVEL) / 2
             low, high = (beta.ppf(end, hits + 0.5, sizes - hits + 0.5) for end in ends)
             x, seen = sums / sizes, hits / sizes

@@ -73,8 +73,7 @@ def cache_programs() -> Path | None:
             "that, like its parents, only you can write to (chmod 700)."
         )
     _delete_oldest(path)
-    settings = {CHOSEN.lower(): str(path), **SETTINGS}
-    for name, value in settings.items():
+    for name, value in {CHOSEN.lower(): str(path), **SETTINGS}.items():
         os.environ.setdefault(name.upper(), str(value))
         # Once it is imported, JAX looks at its environment no more.
         if "jax" in sys.modules:

@@ -96,7 +96,9 @@ def _find_program(key: tuple, lower: Callable[[], Any], options: Mapping[str, An
         raise LookupError(f"JAX's cache is not in {folder}")
     device, words = find_host(), f"{key} {options} {_digest_sources()}"
     # The processor, as JAX's cache tells one from another.
-    words += f"{xla_client.get_topology_for_devices([device]).fingerprint()} {_list_settings()}"
+    words += f"{xla_client.get_topology_for_devices([device]).fingerprint()} "
+    flags = {k: v for k, v in jax.config.values.items() if "cache" not in k and "log" not in k}
+    words += f"{flags} {os.environ.get('XLA_FLAGS')}"
     name = sha256(words.encode()).digest()
     path = Path(folder, f"{name.hex()}-cache")
     with suppress(OSError):
@@ -120,9 +122,3 @@ def _digest_sources() -> str:
     for path in sorted(path for room in ROOMS for path in (package / room).rglob("*.py")):
         digest.update(path.read_bytes())
     return " ".join([digest.hexdigest(), *map(version, ("jax", "jaxlib", "numpyro"))])
-
-
-def _list_settings() -> str:
-    """List settings of JAX and XLA."""
-    settings = {k: v for k, v in jax.config.values.items() if "cache" not in k and "log" not in k}
-    return f"{settings} {os.environ.get('XLA_FLAGS')}"

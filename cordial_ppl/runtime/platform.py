@@ -105,9 +105,8 @@ def counting_memory() -> Iterator[None]:
 def _note_fork() -> None:
     """Note in a child whether JAX ran in its parent."""
     global _forked
-    bridge = sys.modules.get("jax._src.xla_bridge")
     # Also what the user's own program has started.
-    _forked = _forked or bool(getattr(bridge, "_backends", None))
+    _forked = _forked or bool(getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None))
 
 
 if hasattr(os, "register_at_fork"):

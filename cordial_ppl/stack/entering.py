@@ -42,16 +42,11 @@ def enter(fit: AnyFit, logits: Any, covariates: Mapping[str, Any] | None = None)
 
 
 def enter_labels(
-    fit: AnyFit,
-    logits: Any,
-    labels: Any,
-    covariates: Mapping[str, Any] | None = None,
-    sample_weight: Any = None,
-    texts: Any = None,
+    fit: AnyFit, logits: Any, labels: Any, covariates: Any, weights: Any = None, texts: Any = None
 ) -> Labelled:
     """Validate labelled texts for what is fitted already; arguments are those of ``Stack.fit``."""
     entered = enter(fit, logits, covariates)
-    return label_rows(entered, fit.scale, *aligned_labels(logits, labels, sample_weight, texts))
+    return label_rows(entered, fit.scale, *aligned_labels(logits, labels, weights, texts))
 
 
 def label_rows(
@@ -74,8 +69,7 @@ def label_rows(
     if codes is None:
         codes, rows, columns = list_labels(labels, scale)
         data, cells = data.take(rows), (rows, columns)
-    weights = as_weights(sample_weight, data.texts, cells)
-    data = replace(data, labels=codes, weights=weights)
+    data = replace(data, labels=codes, weights=as_weights(sample_weight, data.texts, cells))
     # What counts nothing is left out.
     seen = np.flatnonzero(data.weights)
     return data if len(seen) == len(data.labels) else data.take(seen)

@@ -191,8 +191,7 @@ def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
         folds = deal_folds(texts, settings.seed)
     case = Case(texts, folds, (settings.seed,))
     with doing("fitting"):
-        jobs = fit_members(members, lambda member: member.fit([case])[0])
-        fits = [job.result() for job in jobs]
+        fits = [job.result() for job in fit_members(members, lambda member: member.fit([case])[0])]
     if folds is not None:
         held_out = np.stack([fit.held_out for fit in fits], axis=-1)
     names = [member.name for member in members]

@@ -201,15 +201,12 @@ class ChannelMember:
         first = cases[0].texts
         *readers, size = first.logits.shape[1:]
         target = self.target(size, first.covariates, *readers)
-        return target, [
-            case._replace(
-                seed=(*case.seed, self.index),
-                prior=resolve(
-                    self.prior, target, reading_spread(case.texts.logits, case.texts.weights)
-                ),
-            )
-            for case in cases
-        ]
+        prepared = []
+        for case in cases:
+            spread = reading_spread(case.texts.logits, case.texts.weights)
+            prior = resolve(self.prior, target, spread)
+            prepared.append(case._replace(seed=(*case.seed, self.index), prior=prior))
+        return target, prepared
 
 
 Member = CalibratorMember | ChannelMember

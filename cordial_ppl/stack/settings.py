@@ -138,7 +138,8 @@ class Settings:
             names: names of the members.
             texts: number of labelled texts.
         """
-        share = share_of_proof(texts)
+        # What a channel has to earn with so many texts of its pseudo-count above one.
+        share = np.clip((texts - MIN_LABELS) / (TEXTS_OF_PROOF - MIN_LABELS), 0.0, 1.0)
         counts = np.array([self.weight_counts.get(name, 1.0) for name in names])
         kept = counts.copy()
         for channel in (each for each in self.channels if each.name not in self.fixed_counts):
@@ -182,11 +183,6 @@ class Settings:
             )
 
 
-def share_of_proof(texts: int) -> float:
-    """Return how much of its pseudo-count above one a channel has to earn with so many texts."""
-    return float(np.clip((texts - MIN_LABELS) / (TEXTS_OF_PROOF - MIN_LABELS), 0.0, 1.0))
-
-
 def make_settings(
     defaults: Defaults,
     *,
@@ -210,8 +206,7 @@ def make_settings(
         InputError: a setting is invalid; the message says what it may be.
         ChannelError: there is no such channel.
     """
-    sources = (*defaults.channels, *check_list("channels", channels))
-    models = tuple(map(load_channel, sources))
+    models = tuple(map(load_channel, (*defaults.channels, *check_list("channels", channels))))
     calibrators = defaults.calibrators if calibrators is None else calibrators
     learned = defaults.learned()
     priors = as_priors(prior, [model.name for model in models], learned)
@@ -245,8 +240,7 @@ def check_effort(effort: Any) -> None:
     if not isinstance(effort, Effort):
         raise InputError(f"effort must be an Effort, got {quote(effort)}.")
     for name, least in LEAST_EFFORT._asdict().items():
-        whole = isinstance(least, int)
-        check_number(f"effort.{name}", getattr(effort, name), least, whole=whole)
+        check_number(f"effort.{name}", getattr(effort, name), least, whole=isinstance(least, int))
 
 
 def check_counts(counts: Any, members: Collection[str]) -> dict[str, float]:

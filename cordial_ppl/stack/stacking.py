@@ -76,8 +76,7 @@ def earned_counts(
     # What is said of one text goes together.
     apart = np.zeros((ranks.max() + 1, len(counts)))
     np.add.at(apart, ranks, share[:, None] * (excess - mean))
-    error = np.sqrt(np.sum(apart**2, axis=0))
-    score = np.maximum(mean / (error + LEAST_ERROR), 0.0)
+    score = np.maximum(mean / (np.sqrt(np.sum(apart**2, axis=0)) + LEAST_ERROR), 0.0)
     return kept + (counts - kept) * np.exp(-0.5 * score**2)
 
 
@@ -125,8 +124,7 @@ def stack_weights(
         return prior_weights(prior)
     counts = np.ones(len(logs)) if weights is None else np.asarray(weights)[covered]
     # Scaling a row moves no weight; by its best member, every mixture stays away from zero.
-    probs = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return _maximise(probs, predicted, counts, prior)
+    return _maximise(np.exp(logs - logs.max(axis=1, keepdims=True)), predicted, counts, prior)
 
 
 def _maximise(

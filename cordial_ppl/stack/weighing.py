@@ -96,8 +96,7 @@ def weigh(
     loss = mean_loss(mixed[rows, labels][coverage], counted[coverage])
     mixed = mixed / mixed.sum(axis=1, keepdims=True) if coverage.all() else None
     expected = ExpectedLoss(loss, mean_loss(guessed, counted), raw_loss, texts.count)
-    each = tuple(mean_loss(probs, counted) for probs in chosen.T)
-    return Mixture(weights, expected, each, mixed)
+    return Mixture(weights, expected, tuple(mean_loss(probs, counted) for probs in chosen.T), mixed)
 
 
 def shares_of(

@@ -63,9 +63,7 @@ def filled(columns: Columns, name: str, remedy: str) -> list:
     return cells
 
 
-def is_blank(
-    columns: Columns, name: str, scale: Scale | None = None, *, zeros: bool = False
-) -> pl.Expr:
+def is_blank(columns: Columns, name: str, scale: Scale | None, *, zeros: bool = False) -> pl.Expr:
     """Make an expression of polars: which cells of a column hold nothing, unless as an option.
 
     With `zeros`, a 0 is nothing too.

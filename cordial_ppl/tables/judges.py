@@ -152,9 +152,8 @@ def _join(tables: dict[str, ReadingTable], names: tuple[str, ...]) -> ReadingTab
 
 def _tell_apart(parts: dict[str, pl.DataFrame]) -> list[pl.DataFrame]:
     """Name columns after their readers where these differ in the value of a text."""
-    told = pl.concat(
-        (part.select(map(named, part.columns)) for part in parts.values()), how="diagonal"
-    )
+    names = (part.select(map(named, part.columns)) for part in parts.values())
+    told = pl.concat(names, how="diagonal")
     counts = told.group_by("item_id").agg(pl.all().replace("", None).drop_nulls().n_unique()).max()
     differing = [name for name in told.columns[1:] if counts[name].item() > 1]
     taken, renamed = {*told.columns}, list[pl.DataFrame]()

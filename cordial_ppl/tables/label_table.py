@@ -106,13 +106,13 @@ class LabelTable:
     def take(self, rows: Sequence[int] | np.ndarray) -> "LabelTable":
         """Take some of the labels, by position."""
         rows = np.asarray(rows, np.int64)
-        return LabelTable(
-            self.columns.take(rows),
-            [self.item_ids[row] for row in rows],
-            self.labels[rows],
-            self.weights[rows],
-            self.annotators and [self.annotators[row] for row in rows],
-            self.unfilled,
+        return replace(
+            self,
+            columns=self.columns.take(rows),
+            item_ids=[self.item_ids[row] for row in rows],
+            labels=self.labels[rows],
+            weights=self.weights[rows],
+            annotators=self.annotators and [self.annotators[row] for row in rows],
         )
 
 
@@ -174,8 +174,7 @@ def read_labels(path: str | Path, scale: Scale, **chosen: Any) -> LabelTable:
             rows, positions, weights = combine(items, positions, weights, scale, annotators)
             columns, items, people = columns.take(rows), [items[row] for row in rows], None
         noun = "labels" if annotators == "each" else f"{annotators} labels"
-        rounded = round_as_chosen(positions, scale, choice.round, columns.where, noun)
-        rows, labels, shares = rounded
+        rows, labels, shares = round_as_chosen(positions, scale, choice.round, columns.where, noun)
     table = LabelTable(columns, items, positions.astype(np.int64), weights, people, unfilled)
     table = table.take(rows)
     if "weight" in columns.schema and "weight" not in columns.apart:

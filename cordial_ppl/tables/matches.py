@@ -157,8 +157,7 @@ def match_labels(
     if users is not None and labels.annotators is None:
         problem = f"{readings.columns.path} has a row for each text and user"
         problem = f"{problem}, but {labels.columns.path} does not name the user of each label."
-        advice = "Name the column with the users"
-        raise SettingNeeded(problem, advice, "annotator", PLACEHOLDER)
+        raise SettingNeeded(problem, "Name the column with the users", "annotator", PLACEHOLDER)
     keys = key_rows(readings.item_ids, users)
     # An accent may be a character of its own in one file, and part of its letter in the other.
     index = {normalize("NFC", key): row for row, key in enumerate(keys)}
@@ -168,13 +167,12 @@ def match_labels(
     unknown = np.flatnonzero(rows < 0)
     if not unknown.size:
         return labels, rows
-    where = labels.columns.where
     named = [quote(item) for item in labels.item_ids]
     what, people = "reading", labels.annotators or []
     if users is not None:
         what += " for that user"
         named = [f"{item} of {person}" for item, person in zip(named, people, strict=True)]
-    shown = ", ".join(f"{named[i]} ({where(int(i))})" for i in unknown[:5])
+    shown = ", ".join(f"{named[i]} ({labels.columns.where(int(i))})" for i in unknown[:5])
     more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
     problem = f"{len(unknown)} of {len(rows)} labels"
     if 2 * len(unknown) > len(rows):

@@ -92,8 +92,7 @@ def fit_by_cluster(
         eight clusters have labels.
     """
     units, of = np.unique(clusters[rows], return_inverse=True)
-    per_text = fit.text_labels
-    texts = of[per_text.first]
+    texts = of[fit.text_labels.first]
     sizes = np.bincount(texts)
     if fit.out_of_fold is None or sizes.max() == 1 or len(units) < MIN_LABELS:
         return fit

@@ -14,7 +14,7 @@ from cordial_ppl.decisions.estimates.quantities import (
 from cordial_ppl.decisions.forecasting import Range, say_decided
 from cordial_ppl.decisions.question import TARGETS
 from cordial_ppl.decisions.records import as_values
-from cordial_ppl.errors import quote
+from cordial_ppl.errors import count, quote
 from cordial_ppl.runtime.text_table import align
 from cordial_ppl.scores import Interval
 
@@ -49,14 +49,13 @@ def write_ranking(made: Comparison, by: str) -> str:
         cells.append((*head, *apart, f"{100 * made.best[name]:.0f} %"))
     total, resolved, wrong = made.pairs
     table = align((by, "labels", "mean", "", "vs. best", "", "", "P(best)"), *cells)
-    pair = "pair" if total == 1 else "pairs"
-    count = f"The labels separate {resolved} of {total} {pair}"
-    count += f"; expect {wrong:.1f} of these in the wrong order." if resolved else "."
+    separated = f"The labels separate {resolved} of {count(total, 'pair')}"
+    separated += f"; expect {wrong:.1f} of these in the wrong order." if resolved else "."
     rule = (
         f"Resolved: the interval excludes 0, each {by} has at least {RESOLVING} labels, and at "
         f"most one in {1 / WRONG / (1 - made.level):.0f} resolved pairs is expected to be wrong."
     )
-    lines = [*_write_whole(made), "", *table, "", count, rule]
+    lines = [*_write_whole(made), "", *table, "", separated, rule]
     needed = find_needed(made)
     if needed:
         lines.append(f"{quote(best)} against {quote(made.ranking[1])}: {say_decided(needed)}.")
@@ -83,8 +82,7 @@ def _write_whole(made: Comparison, shares: str = "") -> list[str]:
     if made.unknown:
         kind, other = f"{kind} that the judge reads", f"{other} that the judge read"
     be = "is" if whole.labels == 1 else "are"
-    noun = "cluster" if made.clusters == 1 else "clusters"
-    clusters = "" if made.clusters is None else f", in {made.clusters} {noun},"
+    clusters = "" if made.clusters is None else f", in {count(made.clusters, 'cluster')},"
     unread, labels = made.unread
     every = whole.texts + made.unknown
     lines = [
@@ -149,17 +147,14 @@ def as_dict(made: Comparison) -> dict[str, Any]:
     """Return everything but the draws as JSON-compatible values."""
     total, resolved, wrong = made.pairs
     orders = [sorted(pair, key=made.ranking.index) for *pair, _ in made.resolved]
+    of = TARGETS[made.of == TARGETS[0]]
+    other = made.other and {"of": of, "mean": made.other[0], "rectified": made.other[1]}
     content = {
         "level": made.level,
         "of": made.of,
         "populations": list_rows(made),
         "rectified": made.rectified,
-        "other": made.other
-        and {
-            "of": TARGETS[made.of == TARGETS[0]],
-            "mean": made.other[0],
-            "rectified": made.other[1],
-        },
+        "other": other,
         "unread": {"texts": made.unread[0], "labels": made.unread[1]},
         "clusters": made.clusters,
         "passing": made.passing,

@@ -27,10 +27,9 @@ def as_passing(passing: Any, scale: Scale) -> Bool[np.ndarray, " K"]:
     unknown = chosen - set(scale.options)
     marks = np.array([option in chosen for option in scale.options])
     if unknown or marks.all() or not marks.any():
-        wrong = quote(unknown.pop()) if unknown else quote(names)
         raise SettingNeeded(
             f"the passing options must be some, but not all, of {list_names(scale.options)}, "
-            f"got {wrong}.",
+            f"got {quote(unknown.pop() if unknown else names)}.",
             "Name the passing options, for example",
             "passing",
             scale.options[-(scale.size // 2) :],

@@ -72,8 +72,7 @@ class PassRate(NamedTuple):
 
 def summarise(draws: Float[np.ndarray, "D *G"], level: float) -> Interval:
     """Mean and central interval of draws, for each column by itself."""
-    ends = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    result = [draws.mean(axis=0), *ends]
+    result = [draws.mean(axis=0), *np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)]
     return Interval(*(result if draws.ndim > 1 else map(float, result)))
 
 

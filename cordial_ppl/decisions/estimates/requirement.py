@@ -55,9 +55,8 @@ class Requirement(NamedTuple):
             interval = made.groups[groups[0]].mean
         else:
             interval = passing.rate if passing and self.quantity == PASS else made.overall.mean
-        above = self.sign.startswith(">")
         # The interval's ends, turned so that the requirement asks for much.
-        side = 1 if above else -1
+        side = 1 if self.sign.startswith(">") else -1
         ends = sorted(side * (end - self.bound) for end in (interval.lower, interval.upper))
         strict = "=" not in self.sign
         # Without a counterexample intervals are too narrow to pass or fail a pipeline.

@@ -135,8 +135,7 @@ def predict_table(calibrator: Estimator, table: ReadingTable, output: Path) -> i
     header = replace(table, columns=header, checked=np.empty((0, 1)))
     schema = predict_batch(calibrator, header).schema
     with doing("calibrating", len(table), "texts") as stage:
-        frames = register_io_source(predictions, schema=schema)
-        write_table(output, frames, table.columns)
+        write_table(output, register_io_source(predictions, schema=schema), table.columns)
     return int(stage.done)
 
 

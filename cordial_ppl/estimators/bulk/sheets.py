@@ -49,9 +49,8 @@ def write_plan(
     every, names = [*rows, *made.rows.tolist()], groups or [""] * len(table)
     drawn, empty = list(dict.fromkeys(every)), [None] * len(made.rows)
     shares = dict(zip(drawn, share_drawn([names[row] for row in drawn], names), strict=True))
-    strata = score_strata(expected_scores(table.logits, table.scale), len(drawn))
     sheet = _list_texts(table)[every].with_columns(
-        stratum=strata[every],
+        stratum=score_strata(expected_scores(table.logits, table.scale), len(drawn))[every],
         probability=pl.Series([shares[row] for row in every]),
         **({} if by is None else {"probability_by": pl.lit(by)}),
         **({"annotator": pl.Series([*people, *empty])} if people else {}),
@@ -82,8 +81,7 @@ def write_decisions(
     added = {name: pl.Series(getattr(made, name)[every]) for name in names}
     added["probability"] = pl.Series(made.probability[every]).fill_nan(None)
     people = {} if labels.annotators is None else {"annotator": labels.annotators}
-    filled = people | {"label": table.scale.decode(labels.labels)}
-    for name, cells in filled.items():
+    for name, cells in (people | {"label": table.scale.decode(labels.labels)}).items():
         cells = [*[None] * len(asked), *cells, *[None] * len(others)]
         added[name] = pl.Series(cells, dtype=pl.String)
     sheet = _list_texts(table, [*added])[every.tolist()].with_columns(**added)

@@ -323,8 +323,7 @@ class UserShift(Parameters):
         if isinstance(self.sigma, str) and self.sigma in ("posterior", VALIDATED):
             return self.effect.unit(size) * SPREADS, SPREAD_PROBS
         words = f"sigma (unless 'posterior' or '{VALIDATED}')"
-        number = check_number(words, self.sigma, 1 / WIDEST, WIDEST)
-        return np.array([number]), np.ones(1)
+        return np.array([check_number(words, self.sigma, 1 / WIDEST, WIDEST)]), np.ones(1)
 
     def _weigh(
         self, totals: Float[np.ndarray, "n G"], users: Int[np.ndarray, " n"]

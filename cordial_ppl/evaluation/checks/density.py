@@ -93,10 +93,8 @@ def check_finite(trial: Trial) -> Finding:
 
     def count_bad(kind: Any) -> tuple[int, int]:
         cast = jax.tree.map(lambda leaf: np.asarray(leaf, kind), (target.prior, readings))
-        parts = [
-            np.column_stack(density(block, *cast, labels))
-            for block in np.split(points.astype(kind), POINTS // FEW)
-        ]
+        blocks = np.split(points.astype(kind), POINTS // FEW)
+        parts = [np.column_stack(density(block, *cast, labels)) for block in blocks]
         bad = ~np.isfinite(np.vstack(parts))
         return int(bad.any(axis=1).sum()), int(bad[:, 0].sum())
 

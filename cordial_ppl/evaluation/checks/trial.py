@@ -132,8 +132,7 @@ def take_trial(
     others = len(readings) - len(codes)
     texts = Labelled(readings, np.pad(codes, (0, others), constant_values=-1), extra)
     unseen = texts.take(slice(len(codes), len(codes) + UNSEEN) if others else slice(UNSEEN))
-    histogram = label_histogram(codes, size)
-    unlabelled = Readings(unseen.logits, histogram, dict(unseen.covariates))
+    unlabelled = Readings(unseen.logits, label_histogram(codes, size), dict(unseen.covariates))
     return Trial(target, texts.take(slice(len(codes))), unlabelled, seed)
 
 

@@ -64,10 +64,9 @@ class NamedPrior:
             InputError: a prior is not Gaussian in the unconstrained space, or the model's prior is
                 not and cannot be replaced.
         """
-        base = self.base
-        if base is None or target.channel.name not in base.channels:
-            return self.over(target, target.prior)
-        return self.over(target, base.of(target, spread))
+        base, name = self.base, target.channel.name
+        start = base.of(target, spread) if base and name in base.channels else target.prior
+        return self.over(target, start)
 
     def over(self, target: Target, start: Prior) -> Prior:
         """Replace the named parameters in the prior ``start`` of a channel."""
@@ -103,10 +102,8 @@ class Priors:
 
     def of(self, channel: str) -> ChannelPrior:
         """Return the prior of a channel; None if it keeps that of its file."""
-        if channel in self.by_channel or self.shared is not None:
-            return self.by_channel.get(channel, self.shared)
-        learned = self.learned
-        return learned if learned is not None and channel in learned.channels else None
+        learned = self.learned if self.learned and channel in self.learned.channels else None
+        return self.by_channel.get(channel, self.shared or learned)
 
     def check(self, targets: Collection[Target]) -> None:
         """Refuse the name of a parameter that the channel does not have, or none of the channels.

@@ -119,10 +119,8 @@ def _read(row: Mapping[str, Any]) -> list[Answer] | Scores:
     if not scored:
         return [one._replace(positions=()) for one in answers]
     answer = answers[0]
-    alone = all(len(one.top) < 2 for one in answer.positions)
-    if alone and answer.text and not answer.lost:
-        why = "the answer has no logprobs; use --samples 20 instead"
-        answer = Answer(why, lost=FAILED)
+    if all(len(one.top) < 2 for one in answer.positions) and answer.text and not answer.lost:
+        answer = Answer("the answer has no logprobs; use --samples 20 instead", lost=FAILED)
     return [answer]
 
 

@@ -191,9 +191,8 @@ def _concede(settings: Mapping[str, Any], refused: Refused) -> dict[str, Any]:
     if isinstance(rest.get("questions"), list) and "state" in refusal:
         # Some servers call System One's protocol so.
         (score,) = rest["questions"]
-        return {
-            "questions": {"rating": SCORE | {"criteria": [x["label"] for x in score["levels"]]}}
-        }
+        criteria = [level["label"] for level in score["levels"]]
+        return {"questions": {"rating": SCORE | {"criteria": criteria}}}
     if "max_tokens" in rest and "max_completion_tokens" in refusal:
         return {"max_completion_tokens": rest.pop("max_tokens")} | rest
     if "logprob" in refusal and rest.get("top_logprobs", 0) > 5:

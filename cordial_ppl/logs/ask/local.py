@@ -103,9 +103,8 @@ class LocalModel:
         prompt = question if question.endswith(":") else f"{question}\nAnswer:"
         before, end = " ", "\n"
         if chat:
-            messages = [{"role": "user", "content": question}]
             prompt = self.tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True
+                [{"role": "user", "content": question}], tokenize=False, add_generation_prompt=True
             )
             before, end = "", self.tokenizer.eos_token or "\n"
 

@@ -230,11 +230,7 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
     if predicted is None or not few:
         chosen = np.flatnonzero(unseen | few)
         scored, predicted = texts.labelled.take(chosen), probs[texts.rows[chosen]]
-    measured = not few or scored is fit.labelled
     drift = answers.check_readings(fit, texts.logits)
-    check = None
-    if others.count >= FEW:
-        check = check_labels(fit, others)
     return Facts(
         calibrator=calibrator,
         texts=texts,
@@ -246,10 +242,10 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
         scored=scored,
         predicted=predicted,
         hard=kind == "rating",
-        scores=_score(fit, scored, predicted) if measured else {},
+        scores=_score(fit, scored, predicted) if not few or scored is fit.labelled else {},
         moved=_list_moved(fit, texts, raw @ fit.scale.values, *curves),
         drift=None if np.array_equal(sketch(texts.logits), fit.sketch) else drift,
-        check=check,
+        check=check_labels(fit, others) if others.count >= FEW else None,
         biases=_find_bias(fit, entered),
         agreement=_agree(fit, texts, raw, probs) if texts.people and not _is_split(texts) else None,
     )

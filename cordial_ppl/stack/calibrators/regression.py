@@ -98,8 +98,7 @@ def _fit_at_once(
 
     def hessian(x: np.ndarray, at: np.ndarray) -> np.ndarray:
         inputs, pull, scores = parts(x, at)
-        probs = softmax(scores, axis=1)[:, :, None]
-        pushed = probs * inputs
+        pushed = softmax(scores, axis=1)[:, :, None] * inputs
         weighed = seen[at][:, :, None] * pushed
         flat = (len(x), size * width, rows)
         bend = -weighed.reshape(flat) @ pushed.reshape(flat).swapaxes(1, 2)
@@ -151,9 +150,8 @@ def newton(
         step = share[going] * np.minimum(1.0, MAX_LENGTH / length)
         trial = x[going] + step[:, None] * direction
         trial_value, trial_slope = fun(trial, going)
-        trial_value = np.where(
-            np.isfinite(trial_slope).all(axis=1) & np.isfinite(trial_value), trial_value, np.inf
-        )
+        finite = np.isfinite(trial_slope).all(axis=1) & np.isfinite(trial_value)
+        trial_value = np.where(finite, trial_value, np.inf)
         # Differences of values may be rounding noise.
         promise, noise = np.vecdot(direction, gradient), EPS**0.8 * (1.0 + np.abs(before))
         taken = trial_value <= before + DOWN * step * promise + noise
