@@ -78,7 +78,7 @@ def as_fit(fit: Any, kind: type[AnyFit] = Fit) -> Any:
     if not isinstance(fit, kind):
         several = " or several judges" * (kind is not Fit)
         raise InputError(
-            f"expected a fitted calibrator of one judge{several} (or its fit_ attribute), got "
+            f"expected a fitted calibrator of one judge{several} (or its fit_ attribute); got "
             f"{type(fit).__name__}."
         )
     return fit
@@ -122,7 +122,7 @@ def forecast(
     if not can_forecast(fit):
         raise InputError(
             "this calibrator cannot forecast, because it has no folds or no channel with "
-            "posterior draws. Fit a Cordial with the default inference."
+            "posterior draws. Fit a Cordial calibrator with the default inference method."
         )
     with doing("forecasting the gain from more labels"):
         outlook = expected_loss_and_gap(fit, texts.logits, texts.covariates)
@@ -173,16 +173,16 @@ def monitor(
     fit = as_fit(fit)
     count = len(readings)
     if count < 2:
-        raise InputError(f"monitor needs readings from at least two points in time, got {count}.")
+        raise InputError(f"monitor needs readings from at least two points in time; got {count}.")
     covariates = [None] * count if covariates is None else covariates
     for noun, each in (("texts", texts), ("covariates", covariates)):
         if each is not None and len(check_list(noun, each)) != count:
-            raise InputError(f"{noun} must have {count} entries, one per look, got {len(each)}.")
+            raise InputError(f"{noun} must have {count} entries, one per look; got {len(each)}.")
     entered = [enter(fit, *each) for each in zip(readings, covariates, strict=True)]
     sizes = [len(each.labels) for each in entered]
     if texts is None and len({*sizes}) > 1:
         raise InputError(
-            "readings without text names must have the same texts in the same order, got "
+            "readings without text names must have the same texts in the same order; got "
             f"{' and '.join(map(str, sizes))} rows. Name the texts: texts=[names, ...]."
         )
     texts = [range(size) for size in sizes] if texts is None else texts
@@ -205,7 +205,7 @@ def monitor(
         if not again.any():
             raise InputError(
                 f"look {t} ({list_names(each, 2)}) shares no text with the first readings "
-                f"({list_names(first, 2)}). Include some of the same texts under the same names."
+                f"({list_names(first, 2)}). Include some of the first texts under the same names."
             )
         rows = [first[name] for name in each if name in first]
         stated[rows, t] = state(read.logits)[0][again]
@@ -251,8 +251,8 @@ def check_labels(
     fitted = fit.labelled.has(data.texts)
     if fitted.any():
         warn(
-            f"{len(np.unique(data.texts[fitted]))} of {data.count} texts were used in the fit, "
-            "which makes the check too optimistic. Remove the texts used in the fit."
+            f"{len(np.unique(data.texts[fitted]))} of {data.count} texts were used in the fit, so "
+            "the check is too optimistic. Remove these texts."
         )
     return predictive.check_labels(fit, data)
 
@@ -266,7 +266,7 @@ def describe(fit: Any, forecast: forecasting.Forecast | None = None) -> summary.
     """
     fit = as_fit(fit)
     if not isinstance(forecast, forecasting.Forecast | None):
-        raise InputError(f"forecast must be a result of forecast(), got {quote(forecast)}.")
+        raise InputError(f"forecast must be a result of forecast(); got {quote(forecast)}.")
     return summary.describe(fit, verdict(fit), reader_of(fit), forecast)
 
 
@@ -316,7 +316,7 @@ def labelled_texts(
         InputError: logits came without labels or are invalid, or the fit had no labels.
     """
     if (logits is None) != (labels is None):
-        raise InputError("logits and labels must be passed together. Pass both or neither.")
+        raise InputError("only one of logits and labels was passed. Pass both or neither.")
     if logits is not None:
         return enter_labels(fit, logits, labels, covariates).read
     if not len(fit.labelled.labels):

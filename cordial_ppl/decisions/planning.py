@@ -108,7 +108,7 @@ def plan(
     if not isinstance(n, int | np.integer) or not 1 <= n <= free:
         which = "texts without a label" if len(labelled_rows) else "texts"
         raise InputError(
-            f"n must be a whole number from 1 to {free} (the number of {which}), got {quote(n)}."
+            f"n must be a whole number from 1 to {free} (the number of {which}); got {quote(n)}."
         )
     scores = expected_scores(logits, scale)
     read = ~np.isnan(scores)
@@ -127,8 +127,8 @@ def plan(
     if (homes[units] != codes).any():
         row = int((homes[units] != codes).argmax())
         raise InputError(
-            f"the cluster of row {row} has texts of several groups. Remove groups, or split the "
-            "clusters by group."
+            f"the cluster of row {row} contains texts from several groups. Pass no groups, or "
+            "split the clusters by group."
         )
     means = np.bincount(units, np.where(np.isnan(scores), scale.values[-1], scores)) / sizes
     seen = np.bincount(units, has_label) > 0
@@ -236,7 +236,7 @@ def _as_rows(labelled: Any, size: int) -> Int64[np.ndarray, " l"]:
     whole = rows.dtype.kind in "iu" or not rows.size
     if not whole or rows.ndim != 1 or (rows.size and not (0 <= rows.min() and rows.max() < size)):
         raise InputError(
-            f"labelled must list positions of texts (0..{size - 1}), got {quote(labelled)}."
+            f"labelled must list positions of texts (0..{size - 1}); got {quote(labelled)}."
         )
     return np.unique(rows.astype(np.int64))
 
@@ -259,7 +259,7 @@ def _warn_of_clusters(asked: int, texts: int, clusters: int) -> None:
     if texts > MUCH * asked:
         warn(
             f"the plan has {texts} texts instead of {asked}, because it selects whole clusters. "
-            "Name a column of smaller clusters, or no column to select single texts."
+            "Name a column with smaller clusters, or omit the column to select single texts."
         )
     if clusters < FEW:
         warn(

@@ -84,7 +84,7 @@ def learn_prior(
     Raises:
         InputError: a task's readings or labels are invalid, fewer than two tasks are left, a name
             is repeated or unknown, or tasks of different K have a parameter of unknown unit.
-        ChannelError: there is no such channel, or it breaks the contract.
+        ChannelError: a channel does not exist or breaks the contract.
     """
     models = [load_channel(channel) for channel in check_list("channels", channels)]
     if not models or len({model.name for model in models}) < len(models):
@@ -133,7 +133,7 @@ def _check(key: Any, task: Any, levels: Mapping[str, int]) -> tuple[TaskFit, Lab
     """Validate one task, which is not fitted yet; a message begins with its name."""
     names = (key, "") if isinstance(key, str) else key
     if not (isinstance(names, tuple) and [*map(type, names)] == [str, str]):
-        raise InputError(f"a task name must be text or a pair (task, reader), got {key!r}.")
+        raise InputError(f"a task name must be text or a pair (task, reader); got {key!r}.")
     with naming(", ".join(filter(None, names))):
         if not isinstance(task, Sequence) or not 2 <= len(task) <= 3 or isinstance(task, str):
             raise InputError("each task must be (logits, labels) or (logits, labels, covariates).")

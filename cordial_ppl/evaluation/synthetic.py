@@ -138,7 +138,7 @@ def reviews(n: int = 2020, seed: int = 0, *, options: int = 5) -> SyntheticReadi
     """
     if n < 1 or options < 2:
         raise InputError(
-            f"reviews need at least 1 text and 2 options, got n={n} and options={options}."
+            f"reviews need at least 1 text and 2 options; got n={n} and options={options}."
         )
     rng, raters = np.random.default_rng(seed), Raters(options)
     quality = rng.standard_normal(n)

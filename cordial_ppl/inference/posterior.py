@@ -296,7 +296,7 @@ def check_probs(probs: Float[np.ndarray, "m K"]) -> Float[np.ndarray, "m K"]:
         # A user's channel may take the logarithm of a covariate, say.
         raise InputError(
             f"the fit gives no probabilities for {name_rows(rows)}. Check whether a reading or "
-            "covariate there lies far outside the range of the labelled texts."
+            "covariate of these texts lies far outside the range of the labelled texts."
         )
     return probs
 

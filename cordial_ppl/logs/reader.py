@@ -202,7 +202,7 @@ def _scale_of(records: Sequence[Record], tasks: Sequence[str]) -> Scale:
         if all(parse_number(name) is not None for name in first):
             first = tuple(sorted(first, key=lambda name: parse_number(name) or 0.0))
         elif any({*one} == {*first} and one != first for one in orders):
-            problem = f"the rows list the options in several orders: {list_names(first)}."
+            problem = f"the rows list the options in different orders: {list_names(first)}."
             advice = "Name the options from worst to best, for example"
             raise SettingNeeded(problem, advice, "options", ("WORST", "...", "BEST"))
         return Scale(first)

@@ -96,7 +96,7 @@ PRIOR = cp.priors.Prior(np.zeros(5), np.ones(5))
         (lambda: mixture(weight_counts={"odd": 1.0}), "one of mixture, .*, odds; got 'odd'"),
         (lambda: mixture(weight_counts={"odds": -1}), "'odds' must be .* got -1"),
         (lambda: cp.LogitStack(seed=-1), r"seed .* 0\.\.4294967295; got -1"),
-        (lambda: mixture().set_params(effort=64), "an Effort, got 64"),
+        (lambda: mixture().set_params(effort=64), "an Effort; got 64"),
         (lambda: cp.LogitStack(calibrators=()), "at least one channel or calibrator"),
         (lambda: mixture(effort=cp.Effort(particles=1)), "effort.particles .* 64"),
         (lambda: mixture(effort=cp.Effort(least_ess=np.nan)), "effort.least_ess .* nan"),

@@ -29,8 +29,8 @@ def as_passing(passing: Any, scale: Scale) -> Bool[np.ndarray, " K"]:
     if unknown or marks.all() or not marks.any():
         wrong = quote(unknown.pop()) if unknown else quote(names)
         raise SettingNeeded(
-            f"the passing options must be some, but not all, of {list_names(scale.options)}, "
-            f"got {wrong}.",
+            "the passing options must be some, but not all, of the options "
+            f"{list_names(scale.options)}; got {wrong}.",
             "Name the passing options, for example",
             "passing",
             scale.options[-(scale.size // 2) :],

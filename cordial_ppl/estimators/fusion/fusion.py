@@ -326,7 +326,7 @@ def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> 
     idle = [name for name, read in zip(readers, present.T, strict=True) if not read.any()]
     if idle:
         raise InputError(
-            f"judge {idle[0]!r} has no reading of a labelled text. Remove that judge, or have it "
+            f"judge {idle[0]!r} has rated no labelled text. Remove this judge, or let the judge "
             "rate some labelled texts."
         )
     apart = np.argwhere(np.triu(~(present.T @ present)))
@@ -334,8 +334,8 @@ def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> 
         one, other = (readers[index] for index in apart[0])
         more = f" (and {count(len(apart) - 1, 'more pair')})" if len(apart) > 1 else ""
         warn(
-            f"judges {one!r} and {other!r}{more} share no labelled text. Their weights compare the "
-            "judges on different texts."
+            f"judges {one!r} and {other!r}{more} share no labelled text. Their weights therefore "
+            "compare the judges on different texts."
         )
 
 

@@ -302,7 +302,7 @@ class UserShift(Parameters):
         """
         self._check_fitted()
         if self.effect not in SHIFTS.values():
-            raise InputError(f"only a shift of UserShift can be saved, got {self.effect.name!r}.")
+            raise InputError(f"only a shift of UserShift can be saved; got {self.effect.name!r}.")
         state = UsersRecord(
             scale=self.scale_,
             sigma=self.sigma if isinstance(self.sigma, str) else float(self.sigma),
@@ -411,7 +411,7 @@ def load(path: str | Path) -> UserShift:
             and 1 / WIDEST <= deviations.min() <= deviations.max() <= WIDEST
             and state.totals.shape[1] == len(shift._grid)
         ):
-            raise ValueError("its users, counts, values and standard deviations do not match")
+            raise ValueError("the users, counts, values and standard deviations do not match")
         shift._spreads = spreads._replace(logs=log_normals(shift._grid, deviations))
         shift.sigma_ = shift._spreads.mean
         return shift

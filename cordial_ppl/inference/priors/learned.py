@@ -59,11 +59,11 @@ class LearnedPrior:
     def __post_init__(self):
         """Refuse an unknown rule, and too few fits."""
         if self.rule.name not in CAUTION:
-            raise InputError(f"rule must be one of {', '.join(CAUTION)}, got {self.rule.name!r}.")
+            raise InputError(f"rule must be one of {', '.join(CAUTION)}; got {self.rule.name!r}.")
         if len(self.fits) < FEWEST:
             names = "; ".join(fit.name for fit in self.fits) or "none"
             raise InputError(
-                f"a prior needs fits for at least {FEWEST} tasks or judges, got {names}. Exclude "
+                f"a prior needs fits for at least {FEWEST} tasks or judges; got {names}. Exclude "
                 "fewer tasks, or add tasks."
             )
 
@@ -144,7 +144,7 @@ class LearnedPrior:
         names = [fit.name for fit in fits]
         doubled = [name for name in names if names.count(name) > 1]
         if doubled:
-            raise InputError(f"{doubled[0]!r} is in two of the priors. Rename or exclude one.")
+            raise InputError(f"two priors have a fit {doubled[0]!r}. Rename or exclude one fit.")
         common = {
             name: channel
             for name, channel in self.channels.items()
@@ -202,11 +202,11 @@ def check_tasks(names: Collection[str], tasks: Collection[str]) -> None:
         SettingNeeded: a name is not among the tasks.
     """
     if isinstance(names, str):
-        raise InputError(f"leave_out must be a list of tasks, got {names!r}.")
+        raise InputError(f"leave_out must be a list of tasks; got {names!r}.")
     unknown = [name for name in names if name not in tasks]
     if unknown:
-        problem = f"there is no task {unknown[0]!r} to exclude. The tasks are {list_names(tasks)}."
-        raise SettingNeeded(problem, "Choose from these, for example", "leave_out", (*tasks,)[:1])
+        problem = f"no task is called {unknown[0]!r}. The tasks are {list_names(tasks)}."
+        raise SettingNeeded(problem, "Choose tasks, for example", "leave_out", (*tasks,)[:1])
 
 
 @lru_cache(maxsize=256)
@@ -247,8 +247,8 @@ def _check_channel(prior: LearnedPrior, target: Target) -> None:
         )
     if prior.channels[channel.name].digest != channel.digest:
         raise InputError(
-            f"{channel.source or channel.name} differs from the {channel.name}.py of the prior. "
-            "Learn the prior again."
+            f"{channel.source or channel.name} differs from the file {channel.name}.py for which "
+            "the prior was learned. Learn the prior again."
         )
     sizes = {site.name: int(np.prod(site.shape)) for site in target.sites}
     # At another K, the number of values of a parameter of single options is not known here.
@@ -260,7 +260,7 @@ def _check_channel(prior: LearnedPrior, target: Target) -> None:
         if counts.keys() != sizes.keys() or not fixed.items() <= counts.items():
             raise InputError(
                 f"the prior's fit of {fit.name} has the parameters {_list(counts)}, but channel "
-                f"{channel.name!r} has {_list(sizes)}. Learn the prior again."
+                f"{channel.name!r} has the parameters {_list(sizes)}. Learn the prior again."
             )
 
 
