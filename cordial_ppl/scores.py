@@ -243,8 +243,8 @@ def paired_bootstrap(
         method.
 
     Raises:
-        InputError: the differences have another shape or are not all finite, or a setting is out of
-            range.
+        InputError: the differences have the wrong shape or are not all finite, or a setting is out
+            of range.
     """
     differences = as_numbers(differences, "differences")
     if differences.ndim < 2 or not differences.size or not np.isfinite(differences).all():

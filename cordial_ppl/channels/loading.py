@@ -60,8 +60,8 @@ def load_channel(channel: str | Path | Channel) -> Channel:
     if not str(channel).endswith(".py"):
         names = ", ".join(named)
         raise ChannelError(
-            f"there is no channel {str(channel)!r}. Choose one of {names}, or pass the path of a "
-            ".py file."
+            f"unknown channel {str(channel)!r}. Choose one of {names}, or pass the path of a .py "
+            "file."
         )
     try:
         path = Path(channel).expanduser().resolve()

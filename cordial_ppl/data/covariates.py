@@ -45,7 +45,7 @@ def as_covariates(
     checked: dict[str, np.ndarray] = {}
     for name in columns if needed is None else needed:
         if name not in columns:
-            raise InputError(f"covariate {name!r} of the fit is missing. Pass its values.")
+            raise InputError(f"covariate {name!r} is missing. Pass one value per text.")
         noun, column = f"covariate {quote(name)}", columns[name]
         check_count(column, noun, rows)
         wrong, rule = find_wrong(column, (levels or {}).get(name))

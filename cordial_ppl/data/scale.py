@@ -202,7 +202,7 @@ class Scale:
         if max(finite) < self.size:
             listed = ", ".join(f"{number:g}" for number in sorted(finite))
             raise SettingNeeded(
-                f"{noun} {listed} may count {quote(first)} to {quote(last)} from 0 or from 1.",
+                f"{noun} {listed} do not show whether {quote(first)} is 0 or 1.",
                 "Name the options by their numbers, for example from 1",
                 "options",
                 names,

@@ -48,17 +48,17 @@ def predict_draws(
     Args:
         fit: the calibrator or its ``fit_``.
         logits: option logits, as in ``predict_proba``.
-        draws: number of draws per channel; a calibrator has one.
+        draws: number of draws per channel; a calibrator has one draw.
         covariates: per-text covariates, as in ``fit``.
-        histogram: "redrawn" draws the label histogram, which channels fall back on, from its
-            Dirichlet posterior: over a corpus its uncertainty does not average out; "fixed"
+        histogram: "redrawn" draws the label histogram, on which channels fall back, from its
+            Dirichlet posterior, because its uncertainty does not average out over a corpus; "fixed"
             is the posterior mean, as in ``predict_proba``.
 
     Returns:
         Probabilities of the D draws of all members, and the weight of each.
 
     Raises:
-        InputError: the readings, or the number or kind of draws are invalid.
+        InputError: the readings, the number of draws or ``histogram`` is invalid.
     """
     texts = enter(fit := as_fit(fit), logits, covariates)
     check_names("histogram", [histogram], ("redrawn", "fixed"))
@@ -89,17 +89,16 @@ def find_bias(fit: Any, columns: Mapping[str, Any]) -> list[bias.Bias]:
 
     Args:
         fit: the calibrator or its ``fit_``.
-        columns: columns that describe the labelled texts, such as the system that wrote each, by
-            name, each of shape ``[n]`` in the order of the fit, one cell per label.
+        columns: columns that describe the labelled texts, by name, such as the system that wrote
+            each text; each of shape ``[n]`` in the order of the fit, with one cell per label.
 
     Returns:
-        Columns whose groups differ by more than chance, with the worst group of each; a test
-        with an error rate of 5 % over all columns, see
-        `cordial_ppl.decisions.estimates.bias`.  Empty with fewer than eight labels or if all labels
-        are identical.
+        Columns whose groups differ by more than chance, with the worst group of each column. The
+        test has an error rate of 5 % over all columns, see `cordial_ppl.decisions.estimates.bias`.
+        The result is empty with fewer than eight labels or if all labels are identical.
 
     Raises:
-        InputError: a column has another length.
+        InputError: a column has the wrong length.
     """
     if (fit := as_fit(fit)).out_of_fold is None or fit.text_labels.alike:
         return []
@@ -131,7 +130,7 @@ def forecast(
 
 
 def check_readings(fit: Any, logits: Any) -> drift.Drift | None:
-    """Test whether new readings resemble those of the fit; see `decisions.drift.compare`.
+    """Test whether new readings resemble the readings in the fit; see `decisions.drift.compare`.
 
     Args:
         fit: the calibrator or its ``fit_``.
@@ -154,11 +153,11 @@ def monitor(
 
     Args:
         fit: the calibrator or its ``fit_``.
-        readings: option logits of the first readings, ``[n, K]``, and of each later look, in order
-            of time.
-        texts: names of the texts of each reading; by default all have the same texts in the same
-            order. The last may include new texts, which separate drift of the texts from drift of
-            the judge.
+        readings: option logits of the first readings, ``[n, K]``, and of each later look, in
+            chronological order.
+        texts: names of the texts at each look; by default, all looks have the same texts in the
+            same order. The last look may include new texts, which separate drift of the texts from
+            drift of the judge.
         covariates: the covariates of each reading, as in ``fit``.
         level: probability that no look raises an alarm if the judge is the same.
 
@@ -166,8 +165,8 @@ def monitor(
         The shift since the first readings, the evidence over all looks, and the answer.
 
     Raises:
-        InputError: readings are invalid or fewer than two, or a look shares no text with the first
-            readings.
+        InputError: readings are invalid, only one look was passed, or a look shares no text with
+            the first readings.
     """
     check_level(level)
     fit = as_fit(fit)
@@ -227,15 +226,15 @@ def check_labels(
 ) -> predictive.LabelCheck:
     """Test whether new labels match the calibrator's predictions, by their log loss.
 
-    Label sets are simulated from the joint posterior predictive distribution, so that a fit to
-    few labels expects less of itself; see `cordial_ppl.decisions.predictive.check_labels`.
+    Label sets are simulated from the joint posterior predictive distribution, which includes the
+    uncertainty of a fit to few labels; see `cordial_ppl.decisions.predictive.check_labels`.
 
     Args:
         fit: the calibrator or its ``fit_``.
         logits: option logits of texts outside the fit, ``[n, K]``.
         labels: their options, as in ``fit``; of several annotators ``[n, annotators]``.
         covariates: their covariates, as in ``fit``.
-        sample_weight: what each label counts, as in ``fit``.
+        sample_weight: weight of each label, as in ``fit``.
         texts: which text each row is of, as in ``fit``; a text is one observation.
 
     Returns:
@@ -277,8 +276,8 @@ def verdict(fit: Any) -> Verdict | None:
         fit: the calibrator or its ``fit_``, of one judge or several.
 
     Returns:
-        The verdict; None for a calibrator without folds, and for a fusion whose labelled texts are
-        of readers with fewer than eight labels.
+        The verdict; None for a calibrator without folds, and for a fusion whose labelled texts all
+        come from judges with fewer than eight labels.
     """
     if not (fit := as_fit(fit, AnyFit)).judged:
         return None

@@ -33,8 +33,9 @@ class Monitored(NamedTuple):
         texts: number of texts rated both at first and now.
         looks: number of looks since the first readings.
         evidence: e-value of all looks together.
-        latest: what the last look has added to it.
-        first: the first look with enough evidence of all so far; None where there was none.
+        latest: what the last look has added to the evidence.
+        first: the first look at which the evidence of all looks so far was sufficient; None if it
+            never was.
         level: probability that no look raises an alarm if the judge is the same.
         length: length of the scale.
         scores: mean expected score, calibrated, at first and now.
@@ -44,8 +45,7 @@ class Monitored(NamedTuple):
         noise: whether there are more than two different readings, which measure noise.
         moved: root mean square change of single texts, on the scale; beyond noise if noise is
             measured.
-        others: the comparison of new texts with the earlier ones, both rated by the judge as of
-            now.
+        others: the comparison of new texts with the earlier texts, both as rated by the judge now.
     """
 
     texts: int

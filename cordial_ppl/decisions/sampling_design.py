@@ -66,8 +66,8 @@ def read_design(
             # Of a plan, whose texts are in order, the first are a plan themselves.
             if labels.unfilled and (np.ptp(shares) or shares[0] == 1):
                 warn(
-                    f"{columns.path}: {count(labels.unfilled, 'row')} with a probability but no "
-                    "label. Other labels are weighted to represent these rows. Label all of them."
+                    f"{columns.path}: found {count(labels.unfilled, 'row')} with a probability "
+                    "but no label. Other labels are weighted to represent them. Label these rows."
                 )
             elif others and (shares == 1).all():
                 warn(

@@ -254,7 +254,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
             logits: option logits, shape ``[m, K]``.
             labels: their options, as in ``fit``; of several annotators ``[m, annotators]``.
             covariates: their covariates, as in ``fit``.
-            sample_weight: what each label counts, as in ``fit``.
+            sample_weight: weight of each label, as in ``fit``.
         """
         data = enter_labels(self.fit_, logits, labels, covariates, sample_weight)
         probs, _ = predict(self.fit_, data)

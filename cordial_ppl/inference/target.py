@@ -393,7 +393,8 @@ def _refuse(
     if moved.size:
         raise ChannelError(
             f"the prior of {target.sites[moved[0]].name!r} in channel {name!r} depends on the "
-            "readings, covariates or labels of the texts. It may depend only on readings.histogram."
+            "readings, covariates or labels of the texts. Priors may depend only on "
+            "readings.histogram."
         )
     if not np.array_equal(seen[: len(options)], options):
         raise ChannelError(

@@ -362,8 +362,11 @@ def test_a_group_and_an_option_without_labels_are_not_known():
         ({"of": "all"}, "like-these, these"),
         ({"clusters": NAMES[:-1]}, "clusters .* got 299"),
         ({"clusters": ["x"] * TEXTS}, "clusters .* 'x'"),
-        ({"clusters": NAMES, "pairs": NAMES}, "clusters and pairs"),
-        ({"pairs": NAMES}, r"a pair .* '[abcd]' has \d\d"),
+        (
+            {"clusters": NAMES, "pairs": NAMES},
+            "pairs act as clusters, so the two cannot be combined",
+        ),
+        ({"pairs": NAMES}, r"a pair .* '[abcd]' contains \d\d"),
         ({"pairs": np.arange(TEXTS)}, "no pair contains texts from two groups"),
         ({"groups": None, "pairs": NAMES}, "pairs need groups"),
         ({"passing": ["9"]}, "'9'"),

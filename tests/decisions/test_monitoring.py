@@ -187,5 +187,5 @@ def test_an_estimator_stands_for_its_fit_and_anything_else_is_refused(ask):
     with pytest.raises(cp.NotFittedError, match="Call fit"):
         ask(cp.TemperatureScaling())
     for wrong in (3, None, {}):
-        with pytest.raises(cp.InputError, match="its fit_ attribute.*, got "):
+        with pytest.raises(cp.InputError, match="its fit_ attribute.*; got "):
             ask(wrong)

@@ -294,7 +294,11 @@ def test_arviz_sees_every_member(fusion):
         ({}, np.where(np.arange(5) == 2, np.nan, THREE), "nan in row 0 of 'plain', column 2"),
         ({}, THREE[:, :2], "3 judges .plain, lower, noise.; found 2"),
         ({}, {"plain": THREE[:, 0], "other": THREE[:, 1]}, "got plain, other"),
-        ({}, {"plain": THREE[:, 0], "lower": THREE[1:, 1]}, "one shape .* 'plain', .* 'lower'"),
+        (
+            {},
+            {"plain": THREE[:, 0], "lower": THREE[1:, 1]},
+            "the same shape .* 'plain', .* 'lower'",
+        ),
         ({}, {"plain": 1, "lower": 2, "noise": 3}, r"\[n, K\]; got \[\] of 'plain'"),
         ({}, {}, "plain, lower, noise; got none"),
         ({"readers": ("a", "a", "b")}, THREE, "Rename 'a'"),

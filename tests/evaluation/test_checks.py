@@ -157,7 +157,7 @@ def test_ranks_find_a_posterior_of_another_width(width):
     [
         (
             (GALLERY[0].parent / "verbosity.py", np.eye(5), [0, 1]),
-            "the covariate 'length'",
+            "covariate 'length' is missing",
         ),
         (("location", np.eye(5)), "only one of logits and labels was passed"),
         (("location", np.eye(5), [0, 1, 2, 3, 4, 0]), "got 5 rows of logits but 6 labels"),

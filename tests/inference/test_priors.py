@@ -140,7 +140,7 @@ def test_fits_are_the_modes(learned):
     for change, message in {
         lambda: whole.join(whole): "'task 0' is in two",
         lambda: table(("location",)).join(learned): "no channel in common",
-        lambda: whole.leave_out(["task 9"]): r"'task 9' .* leave_out=\('task 0',\)",
+        lambda: whole.leave_out(["task 9"]): r"'task 9'. The tasks .* leave_out=\('task 0',\)",
         lambda: whole.leave_out("task 0"): "got 'task 0'",
         lambda: whole.leave_out(["task 0", "task 1"]): "at least 2 tasks or judges",
     }.items():
@@ -208,7 +208,7 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
         lambda: learned.of(target("location")): "for drifting, not for channel 'location'",
         lambda: table().of(target(mine)): "mixture.py differs",
         lambda: table().of(target(vector)): "but channel 'mixture' has ",
-        lambda: table().of(target(scalar)): "has temperature, strength_log_odds",
+        lambda: table().of(target(scalar)): "has the parameters temperature, strength_log_odds",
     }.items():
         with pytest.raises(cp.InputError, match=message):
             refused()

@@ -46,7 +46,7 @@ def number_clusters(
         return None
     if clusters is not None and pairs is not None:
         raise InputError(
-            "clusters and pairs cannot be combined. Pass only one of them. Pairs act as clusters."
+            "pairs act as clusters, so the two cannot be combined. Pass only one of them."
         )
     noun = "clusters" if pairs is None else "pairs"
     cells = check_cells(noun, clusters if pairs is None else pairs, count)
