@@ -82,7 +82,7 @@ class SettingsClash(InputError):
 
     def __str__(self) -> str:
         """Return the message for the caller of a function."""
-        return f"{' and '.join(self.args)} cannot be used together. Remove one."
+        return f"{' and '.join(self.args)} cannot be used together. Remove one of them."
 
 
 class FileError(InputError):

@@ -191,8 +191,8 @@ def crossover(d_u: float, d_s: float, delta: float) -> float:
     """
     if not np.isfinite([d_u, d_s, delta]).all() or d_u < d_s:
         raise InputError(
-            "crossover needs finite d_u >= d_s and a finite delta; "
-            f"got d_u={d_u}, d_s={d_s}, delta={delta}."
+            f"d_u, d_s and delta must be finite numbers with d_u >= d_s; got d_u={d_u}, "
+            f"d_s={d_s}, delta={delta}."
         )
     return (d_u - d_s) / (2 * delta) if delta > 0 else float("inf")
 
@@ -242,15 +242,15 @@ def paired_bootstrap(
         method.
 
     Raises:
-        InputError: the differences have another shape or are not all finite, or a setting is out of
-            range.
+        InputError: the differences have the wrong shape or are not all finite, or a setting is out
+            of range.
     """
     differences = as_numbers(differences, "differences")
     if differences.ndim < 2 or not differences.size or not np.isfinite(differences).all():
         raise InputError(
             "differences must be a finite array of shape [S, n] or [methods, S, n] (S subsets, n "
-            f"texts); got shape {differences.shape} with "
-            f"{(~np.isfinite(differences)).sum()} not finite."
+            f"texts); got shape {differences.shape} (non-finite values: "
+            f"{(~np.isfinite(differences)).sum()})."
         )
     *methods, subsets, n = differences.shape
     level, draws = check_level(level), int(check_number("draws", draws, 1, whole=True))
@@ -285,7 +285,7 @@ def as_probabilities(probs: ArrayLike) -> Float[np.ndarray, "n K"]:
     wrong = np.flatnonzero(~(np.isfinite(p) & (p >= 0)).all(axis=1) | ~(off <= SUM_TOLERANCE))
     if wrong.size:
         raise InputError(
-            "each row of probs must be finite, non-negative and sum to one (within "
+            "each row of probs must contain finite, non-negative numbers that sum to one (within "
             f"{SUM_TOLERANCE}). Check {name_rows(wrong)}. {hint}"
         )
     return p

@@ -162,7 +162,10 @@ def test_saturated_readings_and_their_reversals_match_the_reference():
             (lambda c=stated: cp.scores.class_weighted_kl([[0.5, 0.5]], [0], c), "stated must")
             for stated in ([0, 1], [2], ["high"])
         ),
-        (lambda: cp.scores.paired_bootstrap(np.array([[0.0, np.nan]])), "with 1 not finite"),
+        (
+            lambda: cp.scores.paired_bootstrap(np.array([[0.0, np.nan]])),
+            "non-finite values: 1",
+        ),
         (lambda: cp.scores.paired_bootstrap(np.zeros((0, 3))), r"got shape \(0, 3\)"),
         (lambda: cp.scores.paired_bootstrap(np.zeros((1, 3)), level=1.0), "level must"),
         (lambda: cp.scores.paired_bootstrap(np.zeros((1, 3)), draws=0), "draws must be"),

@@ -22,17 +22,18 @@ class Channel(NamedTuple):
     """A named NumPyro model of the labels given the readings.
 
     Attributes:
-        name: what tables and saved files call it.
+        name: name of the channel in tables and saved files.
         model: ``model(readings, labels=None)``, which observes the labels, by :func:`observe` or
             at a site over the options.
-        source: the file the model was loaded from; empty for a channel that is of no file.
-        digest: SHA-256 of that file when it was run, in hexadecimal; empty likewise.
+        source: the file from which the model was loaded; empty for a channel without a file.
+        digest: SHA-256 of that file when it was run, in hexadecimal; empty for a channel without a
+            file.
         examples: names and ranges of covariates, for texts that are made up to check the channel.
         several: whether its readings have an axis of readers, ``[n, R, K]``.
-        levels: covariates that number something, such as users, and how many there are: whole
-            numbers 0..L-1.  A parameter with one value each has its size from here, for a target
-            knows no data.
-        parameters: what parameters of its own mean, with their units, in its author's words.
+        levels: covariates that are indices, such as users, with their numbers of levels L; values
+            are whole numbers 0..L-1. A parameter with one value per level takes its size from here,
+            because a target knows no data.
+        parameters: what the channel's own parameters mean, with their units, in its author's words.
     """
 
     name: str
@@ -81,12 +82,12 @@ def observe(
 
 
 def sample_log_odds(name: str, loc: Any, scale: Any) -> Any:
-    r"""Sample a parameter of (0, 1) through its log odds and return the log odds.
+    r"""Sample a parameter in (0, 1) through its log odds and return the log odds.
 
     .. math:: u \sim N(\mathrm{loc}, \mathrm{scale}^2), \qquad \mathrm{name} = 1 / (1 + e^{-u})
 
-    The value itself is recorded under ``name``.  The log odds are returned because ``1 - name``
-    has lost all its digits long before the prior says it should.
+    The value itself is recorded under ``name``. The log odds are returned because ``1 - name``
+    loses all its digits where the prior still has mass.
 
     Args:
         name: name of the parameter on (0, 1).

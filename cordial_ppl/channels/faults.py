@@ -15,7 +15,7 @@ RESERVED = frozenset({"chain", "draw", "label", "option", "prediction", "reader"
 """Names of ArviZ's dimensions, and of what is predicted."""
 
 PRIOR = (
-    "a prior must be a distribution with a density that NumPyro can sample, such as "
+    "a prior must be a NumPyro distribution that has a density and can be sampled, such as "
     "dist.Normal, dist.HalfNormal or dist.Uniform"
 )
 
@@ -57,8 +57,8 @@ def _find_fault_of_others(name: Any, msg: dict[str, Any]) -> str:
     """Say why what is no distribution has no place in a channel; empty where it has one."""
     if msg["type"] == "prng_key":
         return (
-            "draws a random value that is no parameter, by numpyro.prng_key() or at a site hidden "
-            "by numpyro.handlers.block. Make the value a parameter, or average over it."
+            "draws a random value that is not a parameter, by numpyro.prng_key() or at a site "
+            "hidden by numpyro.handlers.block. Make the value a parameter, or average over it."
         )
     if msg["type"] == "param":
         return f"has numpyro.param({name!r}, ...). Use numpyro.sample with a prior instead."
@@ -79,12 +79,12 @@ def _find_fault_of_prior(name: Any, msg: dict[str, Any]) -> str:
         return f"has a site called {name!r}, but names must be text."
     if isinstance(fn, dist.Unit):
         return (
-            f"adds to its density by numpyro.factor({name!r}, ...). Use numpyro.sample for a prior "
-            "and observe for the likelihood."
+            f"adds a term to its density with numpyro.factor({name!r}, ...). Use numpyro.sample "
+            "for a prior and observe for the likelihood."
         )
     if name == LABEL_SITE and not fn.support.is_discrete:
         return (
-            "gives its labels a density, but labels are options 0..K-1. Cut the density into "
+            "gives its labels a density, but labels are options 0..K-1. Turn the density into "
             "probabilities of the options, as dist.OrderedLogistic does."
         )
     if msg["is_observed"] and name != LABEL_SITE:
@@ -95,14 +95,14 @@ def _find_fault_of_prior(name: Any, msg: dict[str, Any]) -> str:
     if fn.support.is_discrete:
         return (
             f"has a discrete site {name!r} of batch shape {fn.batch_shape} and event shape "
-            f"{fn.event_shape}. The label site must have batch shape (n,) over 0..K-1, without "
-            ".to_event and without further axes. Sum out any other discrete site, and observe the "
+            f"{fn.event_shape}. The label site must take values 0..K-1 and have batch shape (n,), "
+            "without .to_event or further axes. Sum out any other discrete site, and observe the "
             "label under the resulting mixture."
         )
     if name in RESERVED or "/" in name:
         return (
-            f"has a site called {name!r}. A name must not contain a slash or be one of "
-            f"{', '.join(sorted(RESERVED))}, which name dimensions of the draws."
+            f"has a site called {name!r}. Names must not contain a slash, and "
+            f"{', '.join(sorted(RESERVED))} are reserved for dimensions of the draws."
         )
     if isinstance(fn, dist.MaskedDistribution):
         return f"masks the prior of {name!r}. Put numpyro.handlers.mask around observe only."
@@ -114,5 +114,5 @@ def _find_fault_of_prior(name: Any, msg: dict[str, Any]) -> str:
         return f"has an improper prior for {name!r}: {PRIOR}."
     if isinstance(fn, dist.Delta):
         fixed = f"For a constant, use numpyro.deterministic({name!r}, ...)"
-        return f"fixes {name!r} by dist.Delta: {PRIOR}. {fixed}."
+        return f"fixes {name!r} with dist.Delta: {PRIOR}. {fixed}."
     return ""

@@ -105,7 +105,7 @@ def _terms(
 
 @jax.custom_jvp
 def softmax(scores: Float[AnyArray, "K *n"]) -> Float[Array, "K *n"]:
-    r"""Softmax over the options, :math:`e^{x_k} / \sum_j e^{x_j}`, quick for many draws at a time.
+    r"""Softmax over the options, :math:`e^{x_k} / \sum_j e^{x_j}`, fast for many draws at a time.
 
     Args:
         scores: options first, nats.
@@ -135,7 +135,7 @@ def expected(probs: Float[AnyArray, "K *n"]) -> Float[Array, "*n"]:
         probs: probabilities, options first.
 
     Returns:
-        Places on the scale, in classes.
+        Positions on the scale, in classes.
     """
     probs = jnp.asarray(probs)
     options = jnp.arange(len(probs), dtype=probs.dtype)

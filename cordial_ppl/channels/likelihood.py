@@ -70,13 +70,13 @@ def _check_label(msg: dict[str, Any], first: str, labelled: bool) -> None:
     name = msg["name"]
     if first:
         raise ChannelError(
-            f"a channel must have one label site per text, but this channel has two, {first!r} and "
-            f"{name!r}. Use one row per label of a text, remove obs_mask (labels of -1 are "
-            "ignored), and sum out a latent option."
+            f"a channel must have one label site per text, but this channel has two, {first!r} "
+            f"and {name!r}. Use one row per label, without obs_mask (labels of -1 are ignored). "
+            "Sum out latent options."
         )
     if labelled and not msg["is_observed"]:
         raise ChannelError(
-            f"the label site {name!r} (over 0..K-1 for each text) is not observed. Add obs=labels."
+            f"the label site {name!r} (0..K-1 for each text) is not observed. Pass obs=labels."
         )
 
 
@@ -129,8 +129,8 @@ def as_ordinal(fn: Any, size: int) -> Any:
         return None
     if not_jax_tracer(top) and np.any(np.asarray(top) != size - 1):
         raise ChannelError(
-            f"a likelihood of {size} options must count up to {size - 1}, but this "
-            f"{type(base).__name__} counts up to {np.max(np.asarray(top))}."
+            f"with {size} options, labels go up to {size - 1}, but this {type(base).__name__} "
+            f"goes up to {np.max(np.asarray(top))}."
         )
     if isinstance(fn, dist.BetaBinomial):
         return _normalised(_log_counts(fn.concentration1, fn.concentration0, size))

@@ -24,15 +24,15 @@ from cordial_ppl.errors import ChannelError, say_error
 SETTINGS = {
     "PARAMETERS": (
         dict[str, Annotated[str, msgspec.Meta(pattern=r"\S")]],
-        "parameters and describe each, as in {'skew': 'log ratio of ...'}",
+        "map each parameter to its description, as in {'skew': 'log ratio of ...'}",
     ),
     "EXAMPLES": (
         dict[str, tuple[float, float]],
-        "covariates and give the range of each, as in {'length': (20, 500)}",
+        "map each covariate to its range, as in {'length': (20, 500)}",
     ),
     "LEVELS": (
         dict[str, Annotated[int, msgspec.Meta(gt=0)]],
-        "covariates and give the number of levels of each, as in {'user': 12}",
+        "map each covariate to its number of levels, as in {'user': 12}",
     ),
 }
 """What a file may say of its parameters and covariates, and how a message puts it."""
@@ -60,16 +60,16 @@ def load_channel(channel: str | Path | Channel) -> Channel:
     if not str(channel).endswith(".py"):
         names = ", ".join(named)
         raise ChannelError(
-            f"there is no channel {str(channel)!r}. Choose one of {names}, or pass the path of a "
-            "file that ends in .py."
+            f"unknown channel {str(channel)!r}. Choose one of {names}, or pass the path of a .py "
+            "file."
         )
     try:
         path = Path(channel).expanduser().resolve()
         exists = path.is_file()
     except (OSError, RuntimeError, ValueError) as error:  # No home, or no name of any file.
-        raise ChannelError(f"there is no channel file at {channel!r}: {error}.") from error
+        raise ChannelError(f"cannot find a channel file at {channel!r}: {error}.") from error
     if not exists:
-        raise ChannelError(f"there is no channel file at {channel}.")
+        raise ChannelError(f"cannot find a channel file at {channel}.")
     return _load_file(path, path.stat().st_mtime_ns)
 
 
@@ -132,4 +132,4 @@ def _read_settings(module: ModuleType, name: str) -> dict[str, Any]:
         texts = msgspec.convert(value, kind)
         if name != "EXAMPLES" or all(low < high for low, high in texts.values()):
             return texts
-    raise ChannelError(f"{name} in {module.__file__} must name {expected}, got {value!r}.")
+    raise ChannelError(f"{name} in {module.__file__} must {expected}; got {value!r}.")

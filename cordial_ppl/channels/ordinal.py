@@ -95,8 +95,8 @@ class Ordinal(dist.Distribution):
             wrong = np.flatnonzero((labels < -1) | (labels >= self.size))
             if wrong.size:
                 raise InputError(
-                    f"labels must be options 0..{self.size - 1}, or -1 for a text without a label, "
-                    f"got {labels.flat[wrong[0]]} in row {wrong[0]}."
+                    f"labels must be options 0..{self.size - 1}, or -1 for a text without a "
+                    f"label; got {labels.flat[wrong[0]]} in row {wrong[0]}."
                 )
         inside = (value >= 0) & (value < self.size)
         # The one row that counts is selected before the logarithm is taken.

@@ -130,15 +130,17 @@ def user_channel(users: int, *, sigma: float | None = None) -> Channel:
     logarithms of the population's probabilities, and the covariate ``user`` numbers the users:
     ``fit_nuts(user_channel(12), np.log(probs), labels, covariates={"user": numbers})``.
 
-    Without ``sigma`` its parameters are ``sigma`` and ``scaled``, shifts in units of sigma, in
-    which the posterior has no funnel; with it, ``value``, whose prior is a fixed Gaussian.
+    Without ``sigma``, the channel's parameters are ``sigma`` and ``scaled``, shifts in units of
+    sigma, in which the posterior has no funnel; with ``sigma``, the parameter is ``value``, whose
+    prior is a fixed Gaussian.
 
     Args:
-        users: number of users; one more than have labels, to predict for an unknown user too.
+        users: number of users; add one to the users with labels to predict for an unknown user,
+            too.
         sigma: standard deviation of the shifts in classes, if it is known.
 
     Returns:
-        The channel; equal arguments give the same one.
+        The channel; equal arguments give the same channel.
 
     Raises:
         InputError: there is no user, or sigma is below 1e-9.

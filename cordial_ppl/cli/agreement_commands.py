@@ -67,7 +67,7 @@ def agree(
     if not made.values:
         raise InputError(
             f"no text in {labels} is labelled by two people, so there is nothing to compare. Add "
-            "labels by another person, or pass the judge's table as READINGS."
+            "labels by a second person, or pass the judge's table as READINGS."
         )
     items = [read.item_ids[first[row]] for row in made.apart]
     rated = [dict(compress(zip(people, votes[row], strict=True), votes[row])) for row in made.apart]

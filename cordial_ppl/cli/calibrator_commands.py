@@ -47,7 +47,7 @@ def predict(
     if on_ray and not (readings.is_dir() or readings.suffix.lower() == ".parquet"):
         raise InputError(f"--engine ray needs a Parquet file or folder; got {readings}.")
     if on_ray and output.exists():
-        raise InputError(f"{output} already exists. Choose another output.")
+        raise InputError(f"{output} already exists. Choose a different output.")
     check_writable(output, endings=None if on_ray else SINKS)
     fitted, names = load_calibrator(calibrator, channel, columns.options, several=True)
     from cordial_ppl.estimators.bulk.intake import open_tables
@@ -153,7 +153,7 @@ def monitor(
         read = read_labels(labels, tables[-1].scale, **vars(columns))
         fresh = ~fit.labelled.has(as_texts(read.item_ids, len(read.labels)))
         if not fresh.any():
-            raise InputError(f"{labels}: the fit used every labelled text. Label other texts.")
+            raise InputError(f"{labels}: the fit used all labelled texts. Label new texts.")
         matched, rows = match_labels(tables[-1], read.take(fresh.nonzero()[0]))
         check = cp.check_labels(fit, **take_labelled(tables[-1], matched, rows, channel))
         answer = NO if (broken := check.evidence >= 1 / (1 - level)) else answer
@@ -189,6 +189,6 @@ def load_calibrator(
     fitted = cp.load(path, channels=channels)
     scale = fitted.fit_.scale
     if names and len(names) != scale.size:
-        problem = f"--options names {len(names)} options, but {path} was fitted on {scale.size}"
+        problem = f"--options names {len(names)} options, but {path} has {scale.size} options"
         raise InputError(f"{problem}: {', '.join(scale.options)}.")
     return fitted, names or scale

@@ -84,7 +84,7 @@ def _check_outputs(paths: Collection[Path]) -> None:
         for path in inputs if output.exists() else ():
             if output.samefile(path):
                 raise InputError(
-                    f"the output {output} would overwrite the input {path}. Choose another output."
+                    f"the output {output} would overwrite the input {path}. Rename the output."
                 )
         if [path.absolute() for path in outputs].count(output.absolute()) > 1:
             raise InputError(f"two outputs have the path {output}. Choose different paths.")

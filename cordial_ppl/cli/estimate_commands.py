@@ -84,9 +84,9 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
         raise InputError(f"{tables.readings} {problem}")
     if ranked and len({*labels.labels.tolist()}) == 1:
         raise InputError(
-            f"{tables.labels}: every label is {table.scale.options[labels.labels[0]]!r}, which "
-            "does not show how groups differ. Label more texts, chosen with "
-            f"`cordial plan --by {by}`."
+            f"{tables.labels}: every label is {table.scale.options[labels.labels[0]]!r}, so the "
+            "labels cannot show how groups differ. Label more texts, chosen with `cordial plan "
+            f"--by {by}`."
         )
     # What needs JAX is imported once the tables are read.
     from cordial_ppl.decisions.estimates.bias import drop_copies
@@ -148,7 +148,7 @@ def read_grouping(columns: Any, **names: str | None) -> dict[str, list[str]]:
         if cells[one] == cells[other]:
             raise InputError(
                 f"--{one} and --{other} must name different columns; both name {names[other]!r}. "
-                f"Remove --{other}, or name another column."
+                f"Remove --{other}, or name a different column."
             )
     return cells
 
@@ -171,7 +171,7 @@ def find_clusters(table: Any, rows: Any, grouping: Any, cluster: str | None) -> 
         if MANY <= len(sizes) < len(table) and labelled < likely / 2:
             result.append(
                 f"the labelled texts cover only {labelled} of {len(sizes)} values of {name!r}. If "
-                "texts with the same value are alike, intervals are too narrow. Use --cluster "
+                "texts with the same value are alike, the intervals are too narrow. Use --cluster "
                 f"{name}{instead}."
             )
     return result

@@ -128,7 +128,7 @@ def fuse(
     if len(table.readers) > 1 and tables.judge in table.readers:
         raise InputError(
             f"--judge {tables.judge} is one of {len(table.readers)} judges in the tables. Remove "
-            "--judge, or calibrate that judge alone with `cordial calibrate`."
+            "--judge, or calibrate only this judge with `cordial calibrate`."
         )
     fusion = cp.Fusion(table.scale, readers=table.readers, **settings)
     provenance = tables.identify(table, labels, rows)
@@ -207,11 +207,11 @@ def shift(
     content = {"output": output, "texts": len(users), "labels": len(rows)}
     content |= {"spread": shifts.sigma_, "shifts": shifts.values_, "labels_of": shifts.counts_}
     content |= {"log_loss_population": before, "log_loss_in_order": after}
-    unseen = "if the calibrator was not fitted to them" if calibrator else "out of fold"
+    unseen = "if the calibrator was not fitted to these labels" if calibrator else "out of fold"
     losses = f"{before:.3f} without users, {after:.3f} with each user's earlier labels"
     done = [f"log loss of the labels ({unseen}): {losses}"]
     if after >= before:
-        done.append("a user's earlier labels do not help to predict later labels here")
+        done.append("a user's earlier labels do not help to predict the user's later labels")
     done.append(f"wrote {output}: {count(len(users), 'text')}")
     return Result(content, text=user_tables.list_users(shifts), done=done)
 

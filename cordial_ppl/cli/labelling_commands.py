@@ -85,8 +85,8 @@ def plan(
     if labelled is not None:
         kept, places = match_labels(table, read_labels(labelled, table.scale, **settings))
         if kept.planned_by not in (None, column):
-            problem = f"{labelled} has labels from a plan by {kept.planned_by!r}."
-            raise SettingNeeded(problem, "Plan further texts the same way", "by", kept.planned_by)
+            problem = f"{labelled} contains labels from a plan by {kept.planned_by!r}."
+            raise SettingNeeded(problem, "Plan more texts in the same way", "by", kept.planned_by)
         labels, rows = table.scale.decode(kept.labels), places.tolist()
         people = kept.annotators if kept.several else None
     forecast, content = _forecast(wanted, readings, table, fitted)
@@ -285,8 +285,8 @@ def decide(
         check_unfilled(output, f"or pass {output} as LABELS", kept)
         if len({*zip(items, people or items, strict=True)}) < len(items):
             raise InputError(
-                "--round split turns one label into two, but OUT has one per text or annotator. "
-                "Use --round half-up or nearest-even, or remove -o."
+                "--round split turns one label into two, but OUT has one label per text or "
+                "annotator. Use --round half-up or nearest-even, or remove -o."
             )
     from cordial_ppl.decisions.decided import describe_decisions
     from cordial_ppl.decisions.sampling_design import read_design

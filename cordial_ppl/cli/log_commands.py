@@ -217,7 +217,7 @@ def ask(
     fields, extras = prompt.read_texts(texts)
     if wanted.local:
         if wanted.server or wanted.key_variable or wanted.samples:
-            raise InputError("--local excludes --server, --key-variable and --samples.")
+            raise InputError("do not combine --local with --server, --key-variable or --samples.")
         with doing(f"loading {wanted.model}"):
             model = LocalModel(wanted.model, scale.options)
     else:
@@ -227,7 +227,7 @@ def ask(
             wanted.model, wanted.server, wanted.key_variable, options=scale.options, **limits
         )
         if model.endpoint != CHAT and (wanted.samples or wanted.permutations > 1):
-            raise InputError("a decision model excludes --samples and --permutations.")
+            raise InputError("a decision model supports neither --samples nor --permutations.")
     path = output.with_name(f"{output.name}.answers.jsonl")
     try:
         with interrupting():

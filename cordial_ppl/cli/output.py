@@ -171,7 +171,7 @@ def _describe_usage(error: CycloptsError) -> str:
         twice = "LABELS was set by --labels; " * ("--labels" in words and "--readings" not in words)
         return f"{twice}unexpected argument {errors.quote(error.unused_tokens[0])}."
     if isinstance(error, UnknownOptionError) and "--readers" in words:
-        return "for one judge use `--rating gpt`, for several `cordial fuse --readers gpt,qwen`."
+        return "use `--rating gpt` for one judge, or `cordial fuse --readers gpt,qwen` for several."
     words, token = " ".join(str(error).split()), getattr(error, "token", None)
     source = f"{token.source}: " if token and token.source != "cli" else ""
     return f"{source}{words[:1].lower()}{words[1:]}"

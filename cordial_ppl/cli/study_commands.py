@@ -102,7 +102,7 @@ def check(
     """
     texts: tuple[Any, ...] = ()
     if bool(readings) != bool(labels):
-        raise InputError("--readings and --labels belong together. Pass both, or neither.")
+        raise InputError("only one of --readings and --labels was passed. Pass both, or neither.")
     if readings and labels:
         from cordial_ppl.estimators.task_tables import take_covariates
         from cordial_ppl.tables import read_labelled
@@ -173,6 +173,6 @@ def sweep(tables: Tables, *, output: options.TableOut, wanted: Comparison = Comp
     failed, means = scores.filter(metric="failed"), mean_losses(scores)
     done = [f"wrote {output}: {count(len(scores), 'score')}"]
     if len(failed):
-        done.append(f"{count(len(failed), 'fit')} failed. See the column reason in {output}")
+        done.append(f"{count(len(failed), 'fit')} failed. See column 'reason' in {output}")
     content = {"output": output, "failed_fits": len(failed), "mean_log_loss": means.to_dicts()}
     return Result(content, text=show_losses(means), done=done)

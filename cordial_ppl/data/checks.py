@@ -24,7 +24,7 @@ def check_names(setting: str, names: Iterable[Any], options: Collection[str]) ->
     """Raise an ``InputError`` that lists the known names if another one was given."""
     for name in names:
         if not isinstance(name, str) or name not in options:
-            allowed = f"one of {', '.join(options)}" if options else "nothing (no name is allowed)"
+            allowed = f"only {', '.join(options)}" if options else "no names"
             raise InputError(f"{setting} may name {allowed}; got {quote(name)}.")
 
 
@@ -48,7 +48,7 @@ def warn_of_lookalikes(noun: str, names: Iterable[str]) -> None:
         more = f", and {len(pairs) - 1} more pairs," if len(pairs) > 1 else ""
         warn(
             f"{noun} {' and '.join(map(ascii, pairs[0]))}{more} look alike. If the two names mean "
-            "the same thing, use one spelling."
+            "the same thing, use the same spelling for both."
         )
 
 
@@ -80,7 +80,7 @@ def check_number(
     right = isinstance(value, kinds) and not isinstance(value, bool)
     if not right or not low <= value <= high or value == math.inf:
         kind = "whole number" if whole else "number"
-        limits = f"of {low:g} or more" if high == math.inf else f"{low:g}..{high:.0f}"
+        limits = f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:.0f}"
         # A float that looks whole is told from a whole number.
         came = repr(value) if whole and isinstance(value, float) else quote(value)
         wanted = f"a {kind} {limits}" if low < high else f"{low:g}"

@@ -37,7 +37,7 @@ def unmasked(values: Any) -> Any:
         return values
     array = np.asarray(values)
     if array.dtype.names:
-        raise InputError("got an array of records. Pass one field, or a column per field.")
+        raise InputError("got a structured array. Pass one of its fields, or one column per field.")
     if np.ma.is_masked(values):
         null = {"f": "NaN", "M": "NaT", "m": "NaT"}.get(array.dtype.kind)
         null = np.array(null, array.dtype if null else object)

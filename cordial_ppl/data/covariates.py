@@ -41,17 +41,17 @@ def as_covariates(
         if needed is None or name in needed or f"{name}[0]" in needed:
             columns |= split_vectors(name, as_numbers(cells, f"covariate {quote(name)}"))
     if needed is not None and (other := [name for name in columns if name not in needed]):
-        raise InputError(f"the fit had no {quote(other[0])}. Pass vectors as long as in the fit.")
+        raise InputError(f"covariate {quote(other[0])} was not in the fit. Shorten the vectors.")
     checked: dict[str, np.ndarray] = {}
     for name in columns if needed is None else needed:
         if name not in columns:
-            raise InputError(f"the fit used the covariate {name!r}. Pass this covariate here too.")
+            raise InputError(f"covariate {name!r} is missing. Pass one value per text.")
         noun, column = f"covariate {quote(name)}", columns[name]
         check_count(column, noun, rows)
         wrong, rule = find_wrong(column, (levels or {}).get(name))
         if wrong.size:
             value = f"{column[wrong[0]]:g} in row {wrong[0]}"
-            raise InputError(f"covariate {quote(name)} must be {rule}; found {value}.")
+            raise InputError(f"covariate {quote(name)} must contain only {rule}; found {value}.")
         checked[name] = column
     return checked
 

@@ -66,7 +66,7 @@ def as_weights(
     if cells is not None and numbers.ndim == 2:
         if len(numbers) != 1 + rows.max() or numbers.shape[1] <= cells[1].max():
             raise InputError(
-                f"a 2-D sample_weight must have the shape of the labels; got {numbers.shape}."
+                f"a 2-D sample_weight must have the same shape as the labels; got {numbers.shape}."
             )
         weights = numbers[cells]
     else:
@@ -75,11 +75,11 @@ def as_weights(
     wrong = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))
     if wrong.size:
         raise InputError(
-            f"sample_weight must be between 0 and {LARGEST:,.0f} (1 counts as one label); found "
-            f"{weights[wrong[0]]:g} in row {rows[wrong[0]]}."
+            f"sample_weight must be between 0 and {LARGEST:,.0f} (a weight of 1 counts as one "
+            f"label); found {weights[wrong[0]]:g} in row {rows[wrong[0]]}."
         )
     if not weights.any():
-        raise InputError("sample_weight is zero for every label. At least one must be above zero.")
+        raise InputError("sample_weight is zero for every label. Give at least one label a weight.")
     return weights
 
 
@@ -211,7 +211,7 @@ def list_labels(
     there = ~np.vectorize(is_absent, [bool])(cells)
     empty = np.flatnonzero(~there.any(axis=1))
     if empty.size:
-        raise InputError(f"every text needs at least one label; row {empty[0]} has none.")
+        raise InputError(f"every text needs at least one label; row {empty[0]} has no label.")
     rows, columns = np.nonzero(there)
     codes = scale.encode(
         cells[rows, columns].tolist(),

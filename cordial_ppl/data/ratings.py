@@ -47,7 +47,7 @@ def scale_of_ratings(
         whole = tuple(map(str, range(first, max(last, first + 1) + 1)))
         proposal = whole if len(whole) <= WIDEST else proposal
     raise SettingNeeded(
-        f"{noun} alone do not show the full scale; found {list_names(distinct)}.",
+        f"{noun} alone do not show which options the scale has; found {list_names(distinct)}.",
         "Name all options in order, for example",
         "options",
         proposal,

@@ -123,7 +123,7 @@ def as_logits(
     inside = len(numbers) >= SURE and numbers.min() >= 0 and numbers.max() <= 1
     if inside and np.allclose(numbers.sum(axis=1), 1):
         warn(
-            "the logits of every text are between 0 and 1 and sum to one. If these are "
+            "the logits of every text are in 0..1 and sum to one. If these numbers are "
             "probabilities, use readings_from_probabilities, or name table columns p_OPTION."
         )
     # Sums round by their order in memory, and a data frame is stored column by column.
@@ -260,12 +260,12 @@ def readings_from_ratings(
     cells = as_objects(ratings)
     if cells.ndim != 1:
         raise InputError(
-            f"ratings must have shape [n], one rating per text; found {list(cells.shape)}. For "
-            "several samples per text, pass their counts to readings_from_counts."
+            f"ratings must have shape [n], one rating per text; found {list(cells.shape)}. If a "
+            "text has several ratings, pass the counts of its options to readings_from_counts."
         )
     rated = np.array([i for i, cell in enumerate(cells) if not is_missing(cell)], np.int64)
     if not rated.size:
-        raise InputError("there are no ratings. At least one is needed.")
+        raise InputError("every rating is missing. At least one text needs a rating.")
     options = ordered_categories(ratings) if options is None else options
     scale = scale_of_ratings(cells[rated], options)
     logits = np.full((len(cells), scale.size), np.nan)
@@ -274,8 +274,8 @@ def readings_from_ratings(
     if len(rated) < len(cells):
         absent = np.setdiff1d(np.arange(len(cells)), rated)
         warn(
-            f"no rating for {len(absent)} of {len(cells)} texts ({name_rows(absent)}). Readings "
-            "without a rating are NaN."
+            f"found no rating for {len(absent)} of {len(cells)} texts ({name_rows(absent)}). The "
+            "readings of these texts are NaN."
         )
     return logits
 
@@ -329,8 +329,8 @@ class _Table:
         if noun != "logits" and (zeros := (self.numbers == 0).all(axis=1)).any():
             rows = name_rows(np.flatnonzero(zeros), source.where)
             warn(
-                f"all options are 0 for {zeros.sum()} of {len(zeros)} texts ({rows}), which are "
-                "treated as texts without a reading."
+                f"all options are 0 for {zeros.sum()} of {len(zeros)} texts ({rows}). These texts "
+                "count as texts without a reading."
             )
             self.numbers = np.where(zeros[:, None], np.nan, self.numbers)
         self.read = ~is_unread(self.numbers) | (not gaps)
@@ -373,9 +373,9 @@ class _Table:
         if unread.size:
             low = "below -1e9" if np.isfinite(logits[unread[0]]).all() else "-inf or empty"
             raise InputError(
-                f"every option is {low} in {name_rows(unread, self.where)}. A text needs a reading "
-                "for at least one option. Write a text without a reading as a row of NaN, or of "
-                "empty cells in a table."
+                f"every option is {low} in {name_rows(unread, self.where)}. A text needs a "
+                "reading for at least one option. For a text without a reading, use a row of NaN, "
+                "or empty cells in a table."
             )
         lowest = np.where(missing, np.inf, logits).min(axis=1)
         floors = lowest + np.where(read == 1, ONE_OPTION_FLOOR, 0.0)

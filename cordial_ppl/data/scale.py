@@ -59,12 +59,12 @@ class Scale:
         if len(names) > MOST:
             raise InputError(
                 f"a scale can have at most {MOST} options; found {len(names):,}. Merge "
-                "neighbouring options first, for example 0..1000 into tens."
+                "neighbouring options first, for example 0..1000 into groups of ten."
             )
         if len(names) < 2:
             raise InputError(f"name two or more options, such as 1,2,3; got {list_names(names)}.")
         if "" in names:
-            raise InputError(f"options must not be empty; found an empty name in {names}.")
+            raise InputError(f"option names must not be empty; found an empty name in {names}.")
         numbers = [parse_number(name) for name in names]
         if any(map(has_thousands, names)) and None not in numbers:
             raise InputError(f"options must be plain numbers; found {list_names(names)}.{PLAIN}")
@@ -202,7 +202,7 @@ class Scale:
         if max(finite) < self.size:
             listed = ", ".join(f"{number:g}" for number in sorted(finite))
             raise SettingNeeded(
-                f"{noun} {listed} may number {quote(first)} to {quote(last)} from 0 or from 1.",
+                f"{noun} {listed} do not show whether {quote(first)} is 0 or 1.",
                 "Name the options by their numbers, for example from 1",
                 "options",
                 names,
@@ -229,7 +229,7 @@ class Scale:
         if not isinstance(cells, list | tuple):
             raise InputError(f"{noun} must have the shape [n]; found {quote(labels)}.")
         if not cells:
-            raise InputError(f"there are no {noun}. At least one is needed.")
+            raise InputError(f"{noun} must have at least one entry; found none.")
         for row, cell in enumerate(cells):
             if isinstance(cell, Sized) and not isinstance(cell, str | bytes):
                 raise InputError(
@@ -332,7 +332,7 @@ class Scale:
             advice = f"If your scale starts at {first}, name the options"
             return SettingNeeded(message, advice, "options", names)
         if all(self._between(cells[i]) is not None for i in bad):
-            message += " Use round_labels to round labels between options."
+            message += " Use round_labels to round labels that lie between options."
         return InputError(message + PLAIN * any(has_thousands(cells[i]) for i in bad))
 
     def _expected(self) -> str:

@@ -45,9 +45,11 @@ class Agreement(NamedTuple):
         several: number of texts that have several labels.
         clusters: number of clusters of texts.
         level: probability inside the intervals.
-        values: intervals by whose agreement it is, and measure; see `MEASURES`.
-        gains: intervals of each one's agreement minus that of the one before, by measure.
-        apart: rows of texts on which people differ, the furthest apart first.
+        values: intervals by comparison ("people", a prediction, "at most") and measure; see
+            `MEASURES`.
+        gains: intervals of each comparison's agreement minus that of the previous comparison, by
+            measure.
+        apart: rows of texts on which people differ, the largest differences first.
     """
 
     texts: int
@@ -94,20 +96,22 @@ def agreement(
     """Measure agreement among people and with judges; intervals resample clusters.
 
     Args:
-        labels: labels [n, annotators], with None where one is missing.
+        labels: labels [n, annotators], with None for a missing label.
         options: the K options in the order of the scale, or their number K for 0..K-1.
         clusters: cluster of each text, such as its conversation, [n].
-        predictions: probabilities [n, K] by name, such as "judge"; rows of NaN where there is none.
+        predictions: probabilities [n, K] by name, such as "judge", with rows of NaN for texts
+            without a prediction.
         level: probability inside the intervals.
 
     Returns:
-        Intervals of each measure, of people, of each prediction, and of what a judge can reach.
+        Intervals of each measure: among people, for each prediction, and for the best that a judge
+        can reach.
 
     Raises:
         InputError: an argument is invalid.
 
     Source:
-        Krippendorff (2004), "Content analysis", chapter 11; formulas are with `decisions.votes`.
+        Krippendorff (2004), "Content analysis", chapter 11; formulas are in `decisions.votes`.
     """
     scale = Scale.default(options) if isinstance(options, int) else Scale.of(options)
     check_level(level)
@@ -118,7 +122,7 @@ def agreement(
     for name, probs in (predictions or {}).items():
         array = as_numbers(probs, name)
         if array.shape != (rows, scale.size):
-            raise InputError(f"{name} must have shape {(rows, scale.size)}, got {array.shape}.")
+            raise InputError(f"{name} must have shape {(rows, scale.size)}; got {array.shape}.")
         if (read := ~np.isnan(array).all(axis=1)).any():
             as_probabilities(array[read])
             measures[name] = compare_judge(array[texts], codes, texts, scale.values)

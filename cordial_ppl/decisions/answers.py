@@ -48,17 +48,17 @@ def predict_draws(
     Args:
         fit: the calibrator or its ``fit_``.
         logits: option logits, as in ``predict_proba``.
-        draws: number of draws per channel; a calibrator has one.
+        draws: number of draws per channel; a calibrator has one draw.
         covariates: per-text covariates, as in ``fit``.
-        histogram: "redrawn" draws the label histogram, which channels fall back on, from its
-            Dirichlet posterior: over a corpus its uncertainty does not average out; "fixed"
+        histogram: "redrawn" draws the label histogram, on which channels fall back, from its
+            Dirichlet posterior, because its uncertainty does not average out over a corpus; "fixed"
             is the posterior mean, as in ``predict_proba``.
 
     Returns:
         Probabilities of the D draws of all members, and the weight of each.
 
     Raises:
-        InputError: the readings, or the number or kind of draws are invalid.
+        InputError: the readings, the number of draws or ``histogram`` is invalid.
     """
     texts = enter(fit := as_fit(fit), logits, covariates)
     check_names("histogram", [histogram], ("redrawn", "fixed"))
@@ -77,7 +77,7 @@ def as_fit(fit: Any, kind: type[AnyFit] = Fit) -> Any:
     if not isinstance(fit, kind):
         several = " or several judges" * (kind is not Fit)
         raise InputError(
-            f"expected a fitted calibrator of one judge{several} (or its fit_ attribute), got "
+            f"expected a fitted calibrator of one judge{several} (or its fit_ attribute); got "
             f"{type(fit).__name__}."
         )
     return fit
@@ -88,17 +88,16 @@ def find_bias(fit: Any, columns: Mapping[str, Any]) -> list[bias.Bias]:
 
     Args:
         fit: the calibrator or its ``fit_``.
-        columns: columns that describe the labelled texts, such as the system that wrote each, by
-            name, each of shape ``[n]`` in the order of the fit, one cell per label.
+        columns: columns that describe the labelled texts, by name, such as the system that wrote
+            each text; each of shape ``[n]`` in the order of the fit, with one cell per label.
 
     Returns:
-        Columns whose groups differ by more than chance, with the worst group of each; a test
-        with an error rate of 5 % over all columns, see
-        `cordial_ppl.decisions.estimates.bias`.  Empty with fewer than eight labels or if all labels
-        are identical.
+        Columns whose groups differ by more than chance, with the worst group of each column. The
+        test has an error rate of 5 % over all columns, see `cordial_ppl.decisions.estimates.bias`.
+        The result is empty with fewer than eight labels or if all labels are identical.
 
     Raises:
-        InputError: a column has another length.
+        InputError: a column has the wrong length.
     """
     if (fit := as_fit(fit)).out_of_fold is None or fit.text_labels.alike:
         return []
@@ -120,7 +119,7 @@ def forecast(
     if not can_forecast(fit):
         raise InputError(
             "this calibrator cannot forecast, because it has no folds or no channel with "
-            "posterior draws. Fit a Cordial with the default inference."
+            "posterior draws. Fit a Cordial calibrator with the default inference method."
         )
     with doing("forecasting the gain from more labels"):
         outlook = expected_loss_and_gap(fit, texts.logits, texts.covariates)
@@ -129,7 +128,7 @@ def forecast(
 
 
 def check_readings(fit: Any, logits: Any) -> drift.Drift | None:
-    """Test whether new readings resemble those of the fit; see `decisions.drift.compare`.
+    """Test whether new readings resemble the readings in the fit; see `decisions.drift.compare`.
 
     Args:
         fit: the calibrator or its ``fit_``.
@@ -152,11 +151,11 @@ def monitor(
 
     Args:
         fit: the calibrator or its ``fit_``.
-        readings: option logits of the first readings, ``[n, K]``, and of each later look, in order
-            of time.
-        texts: names of the texts of each reading; by default all have the same texts in the same
-            order. The last may include new texts, which separate drift of the texts from drift of
-            the judge.
+        readings: option logits of the first readings, ``[n, K]``, and of each later look, in
+            chronological order.
+        texts: names of the texts at each look; by default, all looks have the same texts in the
+            same order. The last look may include new texts, which separate drift of the texts from
+            drift of the judge.
         covariates: the covariates of each reading, as in ``fit``.
         level: probability that no look raises an alarm if the judge is the same.
 
@@ -164,23 +163,23 @@ def monitor(
         The shift since the first readings, the evidence over all looks, and the answer.
 
     Raises:
-        InputError: readings are invalid or fewer than two, or a look shares no text with the first
-            readings.
+        InputError: readings are invalid, only one look was passed, or a look shares no text with
+            the first readings.
     """
     check_level(level)
     fit = as_fit(fit)
     count = len(readings)
     if count < 2:
-        raise InputError(f"monitor needs readings from at least two points in time, got {count}.")
+        raise InputError(f"monitor needs readings from at least two points in time; got {count}.")
     covariates = [None] * count if covariates is None else covariates
     for noun, each in (("texts", texts), ("covariates", covariates)):
         if each is not None and len(check_list(noun, each)) != count:
-            raise InputError(f"{noun} must have {count} entries, one per look, got {len(each)}.")
+            raise InputError(f"{noun} must have {count} entries, one per look; got {len(each)}.")
     entered = [enter(fit, *each) for each in zip(readings, covariates, strict=True)]
     sizes = [len(each.labels) for each in entered]
     if texts is None and len({*sizes}) > 1:
         raise InputError(
-            "readings without text names must have the same texts in the same order, got "
+            "readings without text names must have the same texts in the same order; got "
             f"{' and '.join(map(str, sizes))} rows. Name the texts: texts=[names, ...]."
         )
     texts = [range(size) for size in sizes] if texts is None else texts
@@ -203,7 +202,7 @@ def monitor(
         if not again.any():
             raise InputError(
                 f"look {t} ({list_names(each, 2)}) shares no text with the first readings "
-                f"({list_names(first, 2)}). Include some of the same texts under the same names."
+                f"({list_names(first, 2)}). Include some of the first texts under the same names."
             )
         rows = [first[name] for name in each if name in first]
         stated[rows, t] = state(read.logits)[0][again]
@@ -225,15 +224,15 @@ def check_labels(
 ) -> predictive.LabelCheck:
     """Test whether new labels match the calibrator's predictions, by their log loss.
 
-    Label sets are simulated from the joint posterior predictive distribution, so that a fit to
-    few labels expects less of itself; see `cordial_ppl.decisions.predictive.check_labels`.
+    Label sets are simulated from the joint posterior predictive distribution, which includes the
+    uncertainty of a fit to few labels; see `cordial_ppl.decisions.predictive.check_labels`.
 
     Args:
         fit: the calibrator or its ``fit_``.
         logits: option logits of texts outside the fit, ``[n, K]``.
         labels: their options, as in ``fit``; of several annotators ``[n, annotators]``.
         covariates: their covariates, as in ``fit``.
-        sample_weight: what each label counts, as in ``fit``.
+        sample_weight: weight of each label, as in ``fit``.
         texts: which text each row is of, as in ``fit``; a text is one observation.
 
     Returns:
@@ -249,8 +248,8 @@ def check_labels(
     fitted = fit.labelled.has(data.texts)
     if fitted.any():
         warn(
-            f"{len(np.unique(data.texts[fitted]))} of {data.count} texts were used in the fit, "
-            "which makes the check too optimistic. Remove the texts used in the fit."
+            f"{len(np.unique(data.texts[fitted]))} of {data.count} texts were used in the fit, so "
+            "the check is too optimistic. Remove these texts."
         )
     return predictive.check_labels(fit, data)
 
@@ -264,7 +263,7 @@ def describe(fit: Any, forecast: forecasting.Forecast | None = None) -> summary.
     """
     fit = as_fit(fit)
     if not isinstance(forecast, forecasting.Forecast | None):
-        raise InputError(f"forecast must be a result of forecast(), got {quote(forecast)}.")
+        raise InputError(f"forecast must be a result of forecast(); got {quote(forecast)}.")
     return summary.describe(fit, verdict(fit), reader_of(fit), forecast)
 
 
@@ -275,8 +274,8 @@ def verdict(fit: Any) -> Verdict | None:
         fit: the calibrator or its ``fit_``, of one judge or several.
 
     Returns:
-        The verdict; None for a calibrator without folds, and for a fusion whose labelled texts are
-        of readers with fewer than eight labels.
+        The verdict; None for a calibrator without folds, and for a fusion whose labelled texts all
+        come from judges with fewer than eight labels.
     """
     if not (fit := as_fit(fit, AnyFit)).judged:
         return None
@@ -312,7 +311,7 @@ def labelled_texts(fit: Fit, logits: Any, labels: Any, covariates: Any) -> Label
         InputError: logits came without labels or are invalid, or the fit had no labels.
     """
     if (logits is None) != (labels is None):
-        raise InputError("logits and labels must be passed together. Pass both or neither.")
+        raise InputError("only one of logits and labels was passed. Pass both or neither.")
     if logits is not None:
         return enter_labels(fit, logits, labels, covariates).read
     if not len(fit.labelled.labels):

@@ -27,13 +27,13 @@ def describe_decisions(made: Decisions, chosen: bool) -> str:
         f"{free} of {count(texts, 'text')} have no label: "
         + ", ".join(f"{name}: {number}" for name, number in made.counts.items()),
         f"\nExpected for the {count(free - made.unread, 'text')} without a label"
-        + f"; people also see the {made.unread} that the judge did not rate" * bool(made.unread),
+        + f"; people also see {made.unread} texts that the judge did not rate" * bool(made.unread),
         *align(*rows),
         "",
     ]
     if made.agree is not None and made.kept != made.kept:
         lines.append(
-            f"No split reaches an agreement of {made.agree:g}, so people decide every text."
+            f"No split reaches an agreement of {made.agree:g}, so people decide on every text."
         )
     elif made.agree is not None:
         lines.append(f"The agreement reaches {made.agree:g} with probability {made.kept:.2f}.")

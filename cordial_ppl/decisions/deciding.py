@@ -51,21 +51,22 @@ class Decisions:
     """A decision for each text, with the expected cost and agreement.
 
     Attributes:
-        decision: "pass" or "fail", or an option; or "person", [N].
-        cost: its expected cost, [N]; NaN without the cost of a person.
+        decision: "pass", "fail" or an option, or else "person", [N].
+        cost: expected cost of the decision, [N]; NaN if no cost of a person is set.
         p_wrong: probability that the best decision without a person is wrong, [N].
         probability: chance that people see the text: 1 if people decide or have labelled it, the
             audit share for other audited texts, NaN if the text was not chosen, [N].
-        labelled: whether the text has labels, which decide, [N].
-        ways: for texts with a reading and no label, by way of deciding: share sent to people,
-            expected cost per text, and expected agreement on the rest.
-        curve: by the share of "people" who see the most doubtful texts: "cost", "agreement" with
-            the ends of its 90 % interval, "low" and "high", and the probability "kept".
-        agree: the required agreement; None where costs decide.
+        labelled: whether the text has labels, which then decide, [N].
+        ways: for texts with a reading and no label, for each way of deciding: the share sent to
+            people, the expected cost per text, and the expected agreement on the other texts.
+        curve: for each share of the most doubtful texts that "people" see: "cost", "agreement" with
+            the ends "low" and "high" of its 90 % interval, and the probability "kept".
+        agree: the required agreement; None if costs decide.
         kept: probability that the agreement is reached; NaN if no share of the texts reaches it.
-        checked: number of labelled texts that would be decided without a person by what is
-            predicted of them out of fold, and of those decided as people did.  With ``agree`` they
-            are the surest, as many in proportion as of the others.  For texts chosen at random.
+        checked: number of labelled texts that out-of-fold predictions would decide without a
+            person, and the number of these decided as people did. With ``agree``, these are the
+            texts with the surest predictions, in the same proportion as among the other texts.
+            Valid for labelled texts chosen at random.
         unread: number of texts with neither a reading nor a label, which people see.
         gain: by how much twenty more labels would lower the cost per text; NaN without costs.
     """
@@ -128,7 +129,7 @@ def decide(
     if not fit.has_draws:
         raise InputError(
             "decisions need posterior draws. Fit a stack with channels, such as Cordial, with an "
-            'inference other than "mode".'
+            'inference method other than "mode".'
         )
     losses = _weigh_errors(rule, fit.scale)
     probs, labelled = predict(fit, texts)[0], np.zeros(len(texts.labels), bool)

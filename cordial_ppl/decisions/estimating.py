@@ -78,7 +78,7 @@ def estimate(
     """Estimate a corpus; arguments, result and errors are those of ``Stack.estimate``."""
     if not isinstance(question, Question):
         raise InputError(
-            f"question must be a Question, got {quote(question)}. Pass the fields of the question "
+            f"question must be a Question; got {quote(question)}. Pass the fields of the question "
             "by name, such as groups=systems."
         )
     texts = enter(fit, logits, covariates)
@@ -86,7 +86,7 @@ def estimate(
     if not fit.has_draws:
         raise InputError(
             "an estimate needs posterior draws. Fit a stack with channels, such as Cordial, with "
-            'an inference other than "mode".'
+            'an inference method other than "mode".'
         )
     labels, rows, of_label = check_rows(fit, texts.logits, rows)
     columns = {noun: aligned(logits, getattr(question, noun), noun) for noun in COLUMNS}
@@ -285,7 +285,7 @@ def check_rows(
         positions = positions[ranks]
     wanted = (
         f"rows must give the positions (0..{len(logits) - 1}) of the {len(per_text.first)} texts "
-        f"labelled in the fit, in the same order, or mask {len(logits)} texts: got {quote(rows)}"
+        f"labelled in the fit, in the same order, or mask {len(logits)} texts; got {quote(rows)}"
     )
     if positions.shape != texts.labels.shape or positions.dtype.kind not in "iu":
         raise InputError(f"{wanted}.")
@@ -293,14 +293,14 @@ def check_rows(
     if not inside.all() or (text_rows[ranks] != positions).any():
         raise InputError(f"{wanted}.")
     if len(np.unique(text_rows)) < len(text_rows):
-        raise InputError(f"{wanted}, which lists one position for two texts.")
+        raise InputError(f"{wanted}, which lists the same position for two texts.")
     apart = np.abs(np.nan_to_num(logits[positions]) - np.nan_to_num(texts.logits))
     others = (np.isnan(logits[positions, 0]) != texts.unread) | (apart.max(axis=1) > TOLERANCE)
     if others.any():
         first = int(others.argmax())
         raise InputError(
             "rows must list the labelled texts in the order of the fit. "
-            f"logits[{positions[first]}] is not the reading of label {first}. "
-            "Pass the rows that were passed to fit."
+            f"logits[{positions[first]}] is not the reading of label {first}. Pass the positions "
+            "of the texts that were passed to fit."
         )
     return per_text.shares, text_rows.astype(np.int64), positions.astype(np.int64)

@@ -137,17 +137,17 @@ class Forecast:
             h(m) = t_{m-1} \frac{s}{\sqrt m} \sqrt{1 - m / N}
 
         Args:
-            labels: total number of labels m; at most N count for a mean of N texts.
+            labels: total number of labels m; for the mean of N texts, at most N labels count.
 
         Raises:
-            InputError: m is below the present number of labels, or that number is too small for a
-                forecast.
+            InputError: m is below the present number of labels, or the present number is too small
+                for a forecast.
         """
         labels = min(labels, max(self.texts, self.labels))
         if self.loss is None or labels < self.labels:
             raise InputError(
-                f"a forecast needs at least {FEWEST} labels and a target that is no lower: "
-                f"got {self.labels} labels and target {labels}."
+                f"a forecast needs at least {FEWEST} labels and a target of no fewer labels; got "
+                f"{self.labels} labels and target {labels}."
             )
         rest = 1 - self.labels / labels
         gain = GAIN_SHARE * self.gap * rest
@@ -178,7 +178,7 @@ class Forecast:
             InputError: the width is not positive.
         """
         if not width > 0:
-            raise InputError(f"the interval width must be positive, got {width}.")
+            raise InputError(f"the interval width must be positive; got {width}.")
         if self.loss is None:
             return None
         return Range(*(float(self._count(width / ratio)) for ratio in self._ratios()))
@@ -304,7 +304,7 @@ def forecast(
     n, whole = len(first), outlook.texts
     if whole < n:
         raise InputError(
-            f"a forecast needs all texts, with and without labels, but got {whole} texts for {n} "
+            f"a forecast needs all texts, with and without labels; got {whole} texts for {n} "
             "labels."
         )
     # Rounding of equal weights is no difference.

@@ -33,8 +33,9 @@ class Monitored(NamedTuple):
         texts: number of texts rated both at first and now.
         looks: number of looks since the first readings.
         evidence: e-value of all looks together.
-        latest: what the last look has added to it.
-        first: the first look with enough evidence of all so far; None where there was none.
+        latest: what the last look has added to the evidence.
+        first: the first look at which the evidence of all looks so far was sufficient; None if it
+            never was.
         level: probability that no look raises an alarm if the judge is the same.
         length: length of the scale.
         scores: mean expected score, calibrated, at first and now.
@@ -44,8 +45,7 @@ class Monitored(NamedTuple):
         noise: whether there are more than two different readings, which measure noise.
         moved: root mean square change of single texts, on the scale; beyond noise if noise is
             measured.
-        others: the comparison of new texts with the earlier ones, both rated by the judge as of
-            now.
+        others: the comparison of new texts with the earlier texts, both as rated by the judge now.
     """
 
     texts: int
@@ -109,7 +109,7 @@ class Monitored(NamedTuple):
         if self.answer == NO:
             reason = ": " + ", ".join(name for name, size in self.sizes.items() if size >= LEAST)
         elif self.answer == YES:
-            reason = ", but for a shift too small to matter" if self.alarm else ""
+            reason = ", apart from a shift too small to matter" if self.alarm else ""
         elif self._unsettled and self.texts >= ENOUGH:
             reason = (
                 f": single texts moved by {self.moved:.2f}, possibly by noise. Rate all texts again"
@@ -122,7 +122,7 @@ class Monitored(NamedTuple):
         moved = moved or [f"single texts moved by {self.moved:.2f}, noise included"]
         order = [f"rank correlation of the scores {self.order:.2f}"] * (self.order == self.order)
         if self.order <= REVERSED and self.texts >= ENOUGH:
-            order += ["one scale may be reversed. Reverse that table (--reverse reverses all)"]
+            order += ["one table may be reversed. Reverse that table (--reverse reverses all)"]
         every = f", {self.evidence:.3g} to 1 over all looks" * (self.looks > 1)
         shift, lower, upper = self.shift
         lines = [
@@ -241,8 +241,8 @@ def _find_copies(stated: np.ndarray) -> list[int]:
         equal = [f"look {t} equals {f'look {s}' if s else 'the first readings'}" for t, s in copies]
         equal[2:] = [f"and {len(equal) - 2} more"] * (len(equal) > 2)
         warn(
-            f"{', '.join(equal)} exactly, possibly from a cache. Copies carry no information about "
-            "noise and count once."
+            f"{', '.join(equal)} exactly, possibly from a cache. Copies carry no information "
+            "about noise and count only once."
         )
     return alike
 

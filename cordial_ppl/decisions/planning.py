@@ -47,9 +47,11 @@ class Plan(NamedTuple):
 
     Attributes:
         rows: positions of the texts among the readings, [n].
-        stratum: the part of the sorted readings that each text lies in, from 0 for the lowest, [n].
-        probability: chance that the text is among these n, given how many of its group are and
-            which texts had labels, in (0, 1], [n]; after m of them, a plan of m has others.
+        stratum: the part of the sorted readings in which each text lies, from 0 for the lowest,
+            [n].
+        probability: chance that the text is among these n texts, given how many texts of its group
+            are chosen and which texts had labels, in (0, 1], [n]; the plan for the first m texts
+            has different probabilities.
     """
 
     rows: Int64[np.ndarray, " n"]
@@ -69,12 +71,12 @@ def plan(
 ) -> Plan:
     """Choose texts to label: a systematic sample along the judge's expected score.
 
-    The first m texts of a plan of n are the plan of m. With `groups`, each text is of the group
-    that has the fewest labels, so that the groups' numbers differ by one at most until a group runs
-    out; within a group its texts are spread along the score.
+    The first m texts of a plan for n texts are the plan for m texts. With `groups`, each text comes
+    from the group that has the fewest labels, so that the groups' numbers of labels differ by at
+    most one until a group runs out of texts; within a group, texts are spread along the score.
 
-    Labelled texts are skipped. If the first m texts of a plan are labelled, a plan of n - m with
-    the same seed continues it to the plan of n.
+    Labelled texts are skipped. If the first m texts of a plan are labelled, a plan for n - m texts
+    with the same seed completes the plan for n texts.
 
     With `clusters`, whole clusters of texts are chosen in this way, by mean score, until at least n
     texts are chosen. Clusters with labels are skipped.
@@ -88,14 +90,14 @@ def plan(
             labelled together. With `groups`, each cluster must lie in one group.
         labelled: positions of the labelled texts, [l], which are not chosen.
         options: names of the K options; scores are their numbers, or their positions.
-        seed: seed of NumPy's generator: the start of the sequence, and the order of equals.
+        seed: seed of NumPy's generator, which sets the start of the sequence and the order of ties.
 
     Returns:
         The plan: with N_g texts (or clusters) in a group, of which l_g have labels and n_g are
-        chosen, the probability of each is n_g / (N_g - l_g).
+        chosen, the probability of each text is n_g / (N_g - l_g).
 
     Raises:
-        InputError: the readings are invalid, there are not n texts without a label, or `groups`,
+        InputError: the readings are invalid, fewer than n texts have no label, or `groups`,
             `clusters` or `labelled` do not fit the readings.
     """
     logits = as_logits(logits, gaps=True)
@@ -108,7 +110,7 @@ def plan(
     if not isinstance(n, int | np.integer) or not 1 <= n <= free:
         which = "texts without a label" if len(labelled_rows) else "texts"
         raise InputError(
-            f"n must be a whole number from 1 to {free} (the number of {which}), got {quote(n)}."
+            f"n must be a whole number from 1 to {free} (the number of {which}); got {quote(n)}."
         )
     scores = expected_scores(logits, scale)
     read = ~np.isnan(scores)
@@ -127,8 +129,8 @@ def plan(
     if (homes[units] != codes).any():
         row = int((homes[units] != codes).argmax())
         raise InputError(
-            f"the cluster of row {row} has texts of several groups. Remove groups, or split the "
-            "clusters by group."
+            f"the cluster of row {row} contains texts from several groups. Pass no groups, or "
+            "split the clusters by group."
         )
     means = np.bincount(units, np.where(np.isnan(scores), scale.values[-1], scores)) / sizes
     seen = np.bincount(units, has_label) > 0
@@ -236,7 +238,7 @@ def _as_rows(labelled: Any, size: int) -> Int64[np.ndarray, " l"]:
     whole = rows.dtype.kind in "iu" or not rows.size
     if not whole or rows.ndim != 1 or (rows.size and not (0 <= rows.min() and rows.max() < size)):
         raise InputError(
-            f"labelled must list positions of texts (0..{size - 1}), got {quote(labelled)}."
+            f"labelled must list positions of texts (0..{size - 1}); got {quote(labelled)}."
         )
     return np.unique(rows.astype(np.int64))
 
@@ -259,7 +261,7 @@ def _warn_of_clusters(asked: int, texts: int, clusters: int) -> None:
     if texts > MUCH * asked:
         warn(
             f"the plan has {texts} texts instead of {asked}, because it selects whole clusters. "
-            "Name a column of smaller clusters, or no column to select single texts."
+            "Name a column with smaller clusters, or omit the column to select single texts."
         )
     if clusters < FEW:
         warn(

@@ -54,9 +54,9 @@ def read_design(
             wrong = ((shares <= 0) | (shares > 1)).nonzero()[0]
             if wrong.size:
                 raise InputError(
-                    "column 'probability' must be each text's chance of a label, above 0 and up to "
-                    f"1, got {shares[wrong[0]]:g} in {name_rows(wrong, columns.where)}. Rename the "
-                    "column if it means something else."
+                    "column 'probability' must be each text's chance of being labelled, in (0, "
+                    f"1]; got {shares[wrong[0]]:g} in {name_rows(wrong, columns.where)}. Rename "
+                    "the column if it means something else."
                 )
         others, inverse = len(table) - len(labels.first), 1 / shares[labels.first]
         total, half = inverse.sum(), len(table) / 2
@@ -66,24 +66,24 @@ def read_design(
             # Of a plan, whose texts are in order, the first are a plan themselves.
             if labels.unfilled and (np.ptp(shares) or shares[0] == 1):
                 warn(
-                    f"{columns.path}: {count(labels.unfilled, 'row')} with a probability but no "
-                    "label. Other labels are weighted to represent these rows. Label all of them."
+                    f"{columns.path}: found {count(labels.unfilled, 'row')} with a probability "
+                    "but no label. Other labels are weighted to represent them. Label these rows."
                 )
             elif others and (shares == 1).all():
                 warn(
                     f"{columns.path}: all labels have probability 1, so the other "
-                    f"{count(others, 'text')} had no chance of a label and may differ. Label a "
-                    "random sample of the other texts as an audit."
+                    f"{count(others, 'text')} had no chance of being labelled and may differ from "
+                    "the labelled texts. Label a random sample of the other texts as an audit."
                 )
             elif not labels.unfilled and abs(total - len(table)) > max(FAR * spread, half):
                 warn(
                     f"{columns.path}: by column 'probability', the labels represent {total:,.0f} "
-                    f"texts, not {len(table):,}. Check that each value is the chance of a label."
+                    f"texts, not {len(table):,}. Check the probabilities of being labelled."
                 )
             # Texts that were sure to be labelled stand for themselves alone.
             design["strata"] = np.isin(np.arange(len(table)), rows[shares == 1])
         design["probabilities"] = shares[labels.first]
-        meaning = "the chance of selection. Rename the column if it means something else"
+        meaning = "the chance of being selected. Rename the column if it means something else"
         weighed = f"1 / column 'probability' of {columns.path}, {meaning}."
     varies = np.ptp(design.get("probabilities", 1.0)) > 0
     return design, f"Labels are weighted by {weighed}" if varies else ""
@@ -113,6 +113,6 @@ def count_groups(
         problem = f"get no label. Plan at least {len(sizes)} labels, one per group"
         doubts.append(f"{len(none)} of {len(sizes)} groups {problem} ({list_names(none)}).")
     if short:
-        problem = "have fewer texts than an equal share, so other groups get more labels"
+        problem = "have fewer texts than an equal share, so the other groups get more labels"
         doubts.append(f"{len(short)} of {len(sizes)} groups {problem} ({list_names(short)}).")
     return counts, doubts

@@ -181,22 +181,21 @@ def warn(expected: ExpectedLoss | None, diagnostics: Mapping[str, Mapping[str, A
         cordial, histogram, _, labels = expected
         if not (math.isfinite(cordial) and math.isfinite(histogram)):
             warnings.append(
-                f"too few labels ({labels}) for cross-validation: the weights are those of the "
-                "prior, and the expected loss is unknown."
+                f"too few labels ({labels}) for cross-validation: the weights are the prior "
+                "weights, and the expected loss is unknown."
             )
         elif cordial >= histogram:
             warnings.append(
-                f"the judge adds nothing to the label histogram (expected log loss "
-                f"{cordial:.2f} against {histogram:.2f} nats). Label more texts, or use another "
-                "judge."
+                f"the judge adds nothing to the label histogram (expected log loss {cordial:.2f} "
+                f"against {histogram:.2f} nats). Label more texts, or use a different judge."
             )
     doubtful = [
         f"{k}: {_quality(figures)}" for k, figures in diagnostics.items() if not figures["trusted"]
     ]
     if doubtful:
         warnings.append(
-            f"some posteriors are unreliable ({'; '.join(doubtful)}). Refit with NUTS as the "
-            "inference and compare."
+            f"some posteriors are unreliable ({'; '.join(doubtful)}). Fit again with NUTS and "
+            "compare the results."
         )
     return warnings
 

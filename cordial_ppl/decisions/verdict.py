@@ -74,18 +74,18 @@ class Verdict:
 
     Attributes:
         advice: what to do.
-        labels: number of labelled texts of the fit; if they weigh unequally, how many of equal
-            weight say as much.
-        target: how many labels to have, where more are advised.
-        reader: how near the reader as it is comes to the labels, if known.
-        histogram: how near the histogram of the other labels comes; None with too few for folds.
-        calibrated: how near the calibrator comes, out of fold; None likewise.
-        gain: by how much its log loss is below the histogram's, nats, allowing for luck in these
-            labels, with its 90 % interval; None likewise.
-        weak_choice: whether its most probable option is right no more often than the commonest
-            label, out of fold, expects hardly more of itself, and its 90 % interval allows hardly
-            more; not said with few labels.
-        alike: whether all labels are of one option.
+        labels: number of labelled texts in the fit; with unequal weights, the number of equally
+            weighted texts that carry as much information.
+        target: recommended number of labels, if more labels are advised.
+        reader: scores of the judge alone, if known.
+        histogram: scores of the histogram of the other labels; None with too few labels for folds.
+        calibrated: scores of the calibrator, out of fold; None with too few labels for folds.
+        gain: by how much the calibrator's log loss is below the histogram's, nats, corrected for
+            chance in these labels, with its 90 % interval; None with too few labels for folds.
+        weak_choice: whether, out of fold, the most probable option is right no more often than the
+            most common label, its expected accuracy is hardly higher, and its 90 % interval allows
+            hardly more; False with few labels.
+        alike: whether all labels are the same option.
     """
 
     advice: Advice

@@ -39,16 +39,17 @@ SORTING = RANKING, "sklearn.calibration", "sklearn.ensemble", "sklearn.utils._re
 class Estimator[F: AnyFit](Parameters, ABC):
     """A weighted mixture of fitted members, with scikit-learn's interface.
 
-    Readings in a pandas or polars data frame give predictions in a data frame with the same index.
+    If the readings are a pandas or polars data frame, predictions are a data frame with the same
+    index.
 
     Attributes:
         options: names of the K ordered options, in order; by default 0..K-1.
         fit_: the fit as one record, used by predictions and decisions.
         weights_: weight of each member by name.
-        classes_: the K options in order, in the terms of ``predict``.
+        classes_: the K options in order, in the form that ``predict`` returns.
         n_features_in_: the number of options, K.
-        feature_names_in_: names of the columns if the fit had a data frame; predictions need the
-            same in the same order.  They are not saved.
+        feature_names_in_: column names of the data frame passed to ``fit``, if any; predictions
+            need the same columns in the same order. The names are not saved.
     """
 
     options: Sequence[str | float] | Scale | None
@@ -106,18 +107,18 @@ class Estimator[F: AnyFit](Parameters, ABC):
 
         Args:
             logits: option logits of the labelled texts, shape ``[n, K]`` with ``n >= 1``.
-            labels: their options, as names or as whole numbers 0..K-1, shape ``[n]``; of several
-                annotators shape ``[n, m]``, with None, NaN or -1 where one has given none. A series
-                or data frame of pandas is put in the order of the index of the logits.
+            labels: options of these texts, as names or as whole numbers 0..K-1, shape ``[n]``; for
+                several annotators, shape ``[n, m]``, with None, NaN or -1 for a missing label. A
+                pandas series or data frame is reordered to match the index of the logits.
             covariates: per-text covariates of the channels that use them, each of shape ``[n]``.
-            corpus: option logits of all texts that a calibrator of one reader is for, labelled or
-                not, shape ``[m, K]``; ``check_readings`` compares others with counts of these,
-                which are kept.  By default, and if the labelled texts are a random choice, those
-                are enough.
-            sample_weight: what each label counts, numbers from 0 up, in the shape of the labels; by
-                default one, and 1/m for each of a text's m labels.
-            texts: which text each row is of, names or whole numbers, where a text has several rows:
-                these share a fold.
+            corpus: option logits of all texts, labelled or not, for which a calibrator of one judge
+                is meant, shape ``[m, K]``. The fit keeps counts of these readings, with which
+                ``check_readings`` compares new readings. By default, the fit counts the labelled
+                texts, which is enough if they are a random sample.
+            sample_weight: weight of each label, 0 or above, in the shape of the labels; by default
+                1, or 1/m for each of a text's m labels.
+            texts: name or whole number of each row's text, needed if a text has several rows; rows
+                of the same text share a fold.
 
         Returns:
             The estimator itself.
@@ -125,7 +126,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         Raises:
             InputError: a setting, the readings or the labels are invalid; the message says where
                 and why.
-            ChannelError: there is no such channel, or it breaks the contract.
+            ChannelError: a channel does not exist or breaks the contract.
         """
         readings, names = self._read(logits, corpus)
         scale = Scale.of(self.options, readings.shape[-1])
@@ -147,15 +148,15 @@ class Estimator[F: AnyFit](Parameters, ABC):
 
         Args:
             logits: option logits, shape ``[m, K]``.
-            covariates: the covariates that the estimator was fitted with, each of shape ``[m]``.
+            covariates: the covariates used in the fit, each of shape ``[m]``.
 
         Returns:
             Probabilities, shape ``[m, K]``, float64 rows that sum to one; for a data frame, a data
             frame with the options as columns.
 
         Raises:
-            InputError: the readings are invalid, or have another number of options; or a part of
-                scikit-learn asks that takes columns in another order.
+            InputError: the readings are invalid or have a different number of options, or the
+                caller is a part of scikit-learn that expects a different order of columns.
             NotFittedError: ``fit`` was not called yet.
         """
         _check_caller(self.fit_.scale)
@@ -174,8 +175,8 @@ class Estimator[F: AnyFit](Parameters, ABC):
     def predict_mean(self, logits: Any, covariates: Mapping[str, Any] | None = None) -> Any:
         """Predict the expected position on the scale, ``sum_z z p(z)``, shape ``[m]``.
 
-        Options whose names are numbers count as these numbers, others as 0..K-1.  For a data frame
-        it is a series "mean".
+        Options whose names are numbers have these numbers as positions, other options 0..K-1. For a
+        data frame, the result is a series "mean".
         """
         return like(logits, self._probs(logits, covariates) @ self.fit_.scale.values, "mean")
 
@@ -186,7 +187,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
 
         The interval covers the uncertainty of a fit to few labels: channel parameters vary over
         their posteriors, members over their weights. It does not cover the spread of single labels;
-        see ``predict_label_interval``. A channel contributes its draws, a calibrator its one
+        see ``predict_label_interval``. A channel contributes its draws, a calibrator only its
         prediction. An interval that misses ``predict_mean``, which can happen with
         ``inference="mode"``, is widened to include the mean.
 
@@ -215,16 +216,17 @@ class Estimator[F: AnyFit](Parameters, ABC):
            \{ b - a : P(a \le z \le b) \ge \mathrm{level} \}
 
         The interval is the shortest run of options that contains a label with probability at least
-        ``level`` (by ``predict_proba``); of several, the most probable.
+        ``level`` (by ``predict_proba``). If several runs are equally short, the interval is the
+        most probable run.
 
         Args:
             logits: option logits, as in ``predict_proba``.
-            level: the least probability of the set, between 0 and 1.
+            level: minimum probability of the interval, between 0 and 1.
             covariates: per-text covariates, as in ``fit``.
 
         Returns:
-            Lowest and highest option, each of shape ``[m]``, in the terms of ``predict``; for a
-            data frame, series "label_low" and "label_high".
+            Lowest and highest option, each of shape ``[m]``, in the form that ``predict`` returns;
+            for a data frame, series "label_low" and "label_high".
 
         Raises:
             InputError: ``level`` is not between 0 and 1, or the readings are invalid.
@@ -249,7 +251,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
             logits: option logits, shape ``[m, K]``.
             labels: their options, as in ``fit``; of several annotators ``[m, annotators]``.
             covariates: their covariates, as in ``fit``.
-            sample_weight: what each label counts, as in ``fit``.
+            sample_weight: weight of each label, as in ``fit``.
         """
         data = enter_labels(self.fit_, logits, labels, covariates, sample_weight)
         probs, _ = predict(self.fit_, data)
@@ -312,7 +314,7 @@ def _check_caller(scale: Scale, method: str | None = None) -> None:
     wanted = frame and frame.f_locals.get("method")
     if caller.startswith(SORTING) and not in_order and method in (None, wanted):
         raise InputError(
-            "scikit-learn expects labels numbered from 0 and columns in alphabetical order, unlike "
-            f"the options {list_names(scale.options)}. Pass labels as numbers 0..K-1 without "
+            "scikit-learn expects labels numbered from 0 and columns in alphabetical order, but "
+            f"the options are {list_names(scale.options)}. Pass labels as numbers 0..K-1 without "
             "options, or use scoring=cordial_ppl.scores.neg_log_loss."
         )

@@ -57,33 +57,35 @@ def learn_prior(
        w = \frac{\sigma_0^2}{\sigma_0^2 + v (1 + 1/G)}, \quad
        \sigma = \min(\sigma_0, \sqrt{v + \sigma_0^2 / 4})
 
-    Each channel is fitted to all labels of each task and reader, and the fits are compared in units
-    of the scale's length K - 1 and, the temperature, of the readings' spread, so that tasks of
-    different K and logits of any factor share a prior; v is the variance of the fits to G tasks,
-    mu_0 and sigma_0 are the mean and scale in the channel's file, for readings of typical spread,
-    and on more than five options in units of the length, too.  The paper takes the mean as it is,
-    in units of the length alone, and does not learn parameters of single options (``rule="paper"``,
-    ``vector=False``).  Of more than 2,048 labels a random 2,048 are used.
+    Each channel is fitted to all labels of each task and reader. The fits are compared in units of
+    the scale's length K - 1 and, for the temperature, of the readings' spread, so that tasks with
+    different K and logits on any scale share a prior. Here v is the variance of the fits to G
+    tasks; mu_0 and sigma_0 are the mean and scale in the channel's file, for readings of typical
+    spread and, with more than five options, also in units of the length. The paper uses the plain
+    mean, in units of the length only, and does not learn parameters of single options
+    (``rule="paper"``, ``vector=False``). With more than 2,048 labels, a random 2,048 are used.
 
     Args:
         tasks: ``(logits, labels)`` of each task, ``[n, K]`` and ``[n]`` with labels 0..K-1, or
             ``(logits, labels, covariates)``: a sequence, or a mapping by the task's name or by
             ``(task, reader)``.
-        channels: which channels to fit, by name, path of a channel file (whose code is run), or
+        channels: channels to fit, each a name, the path of a channel file (whose code is run), or a
             ``Channel``.
         leave_out: tasks to exclude, by name.
         rule: "cautious", as above, or "paper".
         vector: also learn parameters of single options, from tasks with the same number of options.
-        units: power of classes in the unit of further parameters, such as ``{"drift": 1}``.
-        seed: seed of what is drawn from large tasks.
+        units: exponents with which other parameters scale with the number of options, such as
+            ``{"drift": 1}``.
+        seed: seed of the random choice of labels from large tasks.
 
     Returns:
         The prior, for ``Cordial(prior=...)``.
 
     Raises:
         InputError: a task's readings or labels are invalid, fewer than two tasks are left, a name
-            is repeated or unknown, or tasks of different K have a parameter of unknown unit.
-        ChannelError: there is no such channel, or it breaks the contract.
+            is repeated or unknown, or tasks with different K have a parameter whose unit is
+            unknown.
+        ChannelError: a channel does not exist or breaks the contract.
     """
     models = [load_channel(channel) for channel in check_list("channels", channels)]
     if not models or len({model.name for model in models}) < len(models):
@@ -131,7 +133,7 @@ def _check(key: Any, task: Any, levels: Mapping[str, int]) -> tuple[TaskFit, Lab
     """Validate one task, which is not fitted yet; a message begins with its name."""
     names = (key, "") if isinstance(key, str) else key
     if not (isinstance(names, tuple) and [*map(type, names)] == [str, str]):
-        raise InputError(f"a task name must be text or a pair (task, reader), got {key!r}.")
+        raise InputError(f"a task name must be text or a pair (task, reader); got {key!r}.")
     with naming(", ".join(filter(None, names))):
         if not isinstance(task, Sequence) or not 2 <= len(task) <= 3 or isinstance(task, str):
             raise InputError("each task must be (logits, labels) or (logits, labels, covariates).")

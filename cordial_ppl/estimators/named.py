@@ -37,18 +37,19 @@ class PaperStack(Stack):
         seed: int = 0,
         **settings: Any,
     ) -> T:
-        """Make the literal stack of the paper, kept exact for comparison.
+        """Make the stack of the paper exactly, for comparison.
 
         Args:
             options: names of the K ordered options.
-            weights: "one-count", one pseudo-count for each member, with which the paper's findings
-                come out, or "flat", maximum likelihood as "Dirichlet(1)" reads.
+            weights: "one-count", one pseudo-count per member, which reproduces the paper's
+                findings, or "flat", maximum likelihood, the literal meaning of "Dirichlet(1)".
             seed: seed of the folds and of every random number.
-            settings: others of the class, in place of the paper's: ``inference="mode"`` for the
-                mode that averaging is compared with, ``prior`` for one learned from other tasks.
+            settings: other settings of the class that replace the paper's, such as
+                ``inference="mode"`` to compare averaging with the mode, or ``prior`` for a prior
+                learned from other tasks.
 
         Raises:
-            InputError: ``weights`` is neither.
+            InputError: ``weights`` is neither "one-count" nor "flat".
         """
         check_names("weights", [weights], PAPER_COUNTS)
         literal = {"inference": "laplace", "prior": "own", "weight_counts": PAPER_COUNTS[weights]}
@@ -62,21 +63,21 @@ class Cordial(PaperStack):
 
     .. math:: \hat p(z \mid x) = \sum_m \omega_m\, \hat p_m(z \mid x)
 
-    The default differs from the paper in six choices, which predict better: each channel's
-    posterior is sampled by tempering, importance weights and moves, and reweighted for the folds;
-    the label histogram is smoothed as its labels ask for; the channel "bridge", both forms in one
-    and tilted, replaces "location-vector"; the channels' priors are learned from public sets of
-    readings and trained on them, as are the pseudo-counts of the stack weights, worth twelve
-    labels, most of it on "bridge", which has to earn it with twenty texts or more
-    (``earned_counts``); from 200 labels on, Dirichlet calibration is an eighth member: with fewer
-    it gains nothing and takes longest to fit (``benchmarks/accuracy.py``).
-    :meth:`paper` makes the literal choices.
+    The default differs from the paper in six choices that predict better: each channel's posterior
+    is sampled by tempering, importance weights and moves, and reweighted for the folds; the label
+    histogram is smoothed as much as the labels suggest; the channel "bridge", which combines both
+    forms and a tilt, replaces "location-vector"; the channels' priors are learned from public sets
+    of readings and trained on these sets; so are the pseudo-counts of the stack weights, worth
+    twelve labels, most of them on "bridge", which has to earn its count with twenty texts or more
+    (``earned_counts``); from 200 labels on, Dirichlet calibration is an eighth member, because with
+    fewer labels it gains nothing and takes longest to fit (``benchmarks/accuracy.py``).
+    :meth:`paper` follows the paper exactly.
 
-    Arguments and attributes are those of every ``Stack``.  Pseudo-counts of the weights are by
-    default those of the trained prior, 2 for a further channel of the package, and 1 for one of a
-    file, which has to earn it.  With a prior that was not trained they are 3 for "mixture-vector",
-    4 for "bridge", 0.5 for the other two channels and for proportional odds, and 0.25 for the other
-    calibrators.
+    Arguments and attributes are those of every ``Stack``. By default, pseudo-counts of the weights
+    are those of the trained prior, 2 for an additional channel of the package, and 1 for a channel
+    from a file, which has to earn its count. With an untrained prior, the counts are 3 for
+    "mixture-vector", 4 for "bridge", 0.5 for the other two channels and for proportional odds, and
+    0.25 for the other calibrators.
     """
 
     _defaults = Defaults(
@@ -94,7 +95,7 @@ class LogitStack(PaperStack):
     """The stack without channels, which shows what the channels add.
 
     Its members are temperature scaling, vector scaling and proportional odds, with one pseudo-count
-    each, as :meth:`Cordial.paper` has; ``weight_counts=0`` gives maximum likelihood.  Arguments are
+    each, as in :meth:`Cordial.paper`; ``weight_counts=0`` gives maximum likelihood. Arguments are
     those of ``Stack``.
     """
 
@@ -102,7 +103,7 @@ class LogitStack(PaperStack):
 
 
 class FullChannelStack(LogitStack):
-    r"""The logit stack with full channels on both readings, shrunk toward the scalar one.
+    r"""The logit stack with full channels on both readings, shrunk toward the scalar channel.
 
     .. math:: \hat p(z) = \sum_y T(z \mid y)\, q(y \mid x), \qquad
        \text{penalty}\; \lambda \sum_y \mathrm{KL}(T^0_y \,\|\, T_y)

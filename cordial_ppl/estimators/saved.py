@@ -13,16 +13,16 @@ def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> 
 
     Args:
         path: a file that ``save`` wrote.
-        channels: the channel files that a stack was fitted with, if any; their code is run.
+        channels: the channel files with which a stack was fitted, if any; their code is run.
 
     Returns:
-        What was saved, ready to predict.
+        The saved object, ready to predict.
 
     Raises:
-        FileError: the file cannot be read, is damaged, was changed, or is of another version.
-        InputError: a stack has a channel of a user's file that ``channels`` does not give, or
-            gives with other contents.
-        ChannelError: a file in ``channels`` is no channel.
+        FileError: the file cannot be read, is damaged, was changed, or has a different version.
+        InputError: a channel file with which the stack was fitted is missing from ``channels`` or
+            has changed.
+        ChannelError: a file in ``channels`` does not define a channel.
     """
     kind = storage.find_kind(path)
     if kind == "users":

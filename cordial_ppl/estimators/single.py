@@ -78,8 +78,9 @@ class ProportionalOdds(LogitCalibrator):
 
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
-        penalty: beside the mean log loss: "fixed", ``100 / (2n) |w|^2``, as in the paper's stack;
-            or "cv", ``c / 2 |w|^2`` with the best c of 1e-4, 1e-3, ..., 100 on four folds.
+        penalty: penalty added to the mean log loss: "fixed", ``100 / (2n) |w|^2``, as in the
+            paper's stack; or "cv", ``c / 2 |w|^2`` with the best c of 1e-4, 1e-3, ..., 100 on four
+            folds.
 
     Source: McCullagh (1980).
     """
@@ -100,7 +101,7 @@ class ProportionalOdds(LogitCalibrator):
 class LabelHistogram(LogitCalibrator):
     """The label histogram, ``(count_k + 1) / (n + K)`` for every text, whatever its reading.
 
-    A calibrated reader that is no better carries no information.
+    If a judge's calibrated predictions are no better, the judge carries no information.
     """
 
     name = "histogram"
@@ -110,8 +111,8 @@ class DirichletCalibration(LogitCalibrator):
     """Dirichlet calibration, ``softmax(W log q + b)`` with ``q = softmax(l)``.
 
     Penalties ``lambda / (K (K - 1))`` on the squared off-diagonal weights and ``mu / K`` on the
-    squared intercepts, beside the mean log loss, are the best on four folds of lambda in
-    {1e-4, ..., 10} and mu in {1e-3, 0.1, 10}.
+    squared intercepts are added to the mean log loss; four folds choose lambda from {1e-4, ..., 10}
+    and mu from {1e-3, 0.1, 10}.
 
     Source: Kull et al. (2019), "Beyond temperature scaling" (ODIR).
     """
@@ -171,7 +172,7 @@ class RawReading(LabelFree):
 class BatchCalibration(LabelFree):
     """Batch calibration, ``q(z) / mean q(z)`` normalised, with ``q = softmax(l)``.
 
-    The mean is over the texts of ``fit``.
+    The mean is taken over the texts of ``fit``.
 
     Source: Zhou et al. (2024), "Batch calibration: rethinking calibration for in-context learning
     and prompt engineering".
@@ -188,8 +189,8 @@ class ChannelCalibrator(Estimator[Fit]):
             "full" and "full-vector" are the full K x K channels, which have no posterior.
         options: names of the K ordered options, in order; by default 0..K-1.
         inference: "default", "laplace", "mode" or "nuts".
-        prior: what replaces the channel's own: location and scale of all unconstrained
-            parameters (``Prior``) or of some by name (see ``NamedPrior``), a prior learned from
+        prior: replaces the channel's own prior: location and scale of all unconstrained parameters
+            (``Prior``) or of some parameters by name (see ``NamedPrior``), a prior learned from
             other tasks, or the path of its file.
         seed: seed of the random numbers.
         effort: how much work the default inference does.

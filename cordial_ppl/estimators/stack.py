@@ -40,22 +40,24 @@ class Stack(Estimator[Fit]):
 
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
-        channels: further channels as members, by name, path of a channel file (whose code is run),
-            or ``Channel``.
-        calibrators: calibrators in logit space by name; by default those of the class.
+        channels: additional channels, each a name, the path of a channel file (whose code is run),
+            or a ``Channel``.
+        calibrators: names of calibrators in logit space; by default those of the class.
         inference: "default", "laplace" (the paper's 300 draws), "mode" or "nuts" (minutes).
-        prior: None for the default; "own" for that of each channel's file; location and scale by
-            the name of a parameter (see ``NamedPrior``), such as ``{"offset": (0.0, 0.3)}``, or a
-            ``Prior`` or such a mapping by the name of a channel, beside the default; a ``Prior``,
-            if there is one channel; in place of the default a prior learned from other tasks
-            (``learn_prior``), or the path of its file.  The default of ``Cordial`` is learned
-            (``shipped_prior``), that of other stacks each channel's own.
-        weight_counts: Dirichlet pseudo-counts of the weights by member, where they differ from
-            the default, or one for all; they stay.  The default is 2 for a channel that comes with
-            the package, of which the part above 1 falls with what it loses out of fold, from 8
-            texts on a little and from 20 on altogether; 1 for another channel, all of which falls
-            (``earned_counts``); 0.5 for proportional odds, 0.25 for temperature scaling, vector
-            scaling and Dirichlet calibration, 1 for another calibrator.
+        prior: None for the default; "own" for the prior in each channel's file. A mapping of
+            parameter names to location and scale (see ``NamedPrior``), such as ``{"offset": (0.0,
+            0.3)}``, or of channel names to a ``Prior`` or to such a mapping, changes part of the
+            default. A stack with one channel also accepts a ``Prior``. A prior learned from other
+            tasks (``learn_prior``), or the path of its file, replaces the default. The default of
+            ``Cordial`` is learned (``shipped_prior``); the default of other stacks is each
+            channel's own prior.
+        weight_counts: Dirichlet pseudo-counts of the weights, by member or one number for all
+            members; counts that you set are not reduced. The default is 2 for a channel of the
+            package and 1 for any other channel. If a channel predicts worse out of fold, the part
+            of its count above 1, or the whole count of any other channel, is reduced: slightly from
+            8 texts on and fully from 20 on (``earned_counts``). The default is 0.5 for proportional
+            odds, 0.25 for temperature scaling, vector scaling and Dirichlet calibration, and 1 for
+            any other calibrator.
         seed: seed of the folds and of every random number.
         effort: how much work the default inference does.
 
@@ -112,19 +114,20 @@ class Stack(Estimator[Fit]):
         draws: int = 256,
         **fields: Any,
     ) -> Estimate:
-        """Estimate the mean label and the shares of the options, of a corpus and of its groups.
+        """Estimate the mean label and the shares of the options, for a corpus and its groups.
 
-        Intervals aim at coverage in repeated sampling of labels, and also of texts if the target is
-        texts like these. Labelled texts count with their labels. Each group has its own effect,
-        because a judge errs differently by group. A group without labels is extrapolated.
+        Intervals aim at coverage when labels are sampled repeatedly, and also texts if the target
+        is texts like these. Labelled texts count with their labels. Each group has its own effect,
+        because a judge errs differently by group. Estimates for a group without labels are
+        extrapolated.
 
         Args:
             logits: option logits of all texts, labelled or not, shape ``[N, K]``.
-            rows: positions in ``logits`` of the texts of the fit, in the order of the fit, one per
-                label or per text. The mean of a text's labels counts as its label.
+            rows: positions in ``logits`` of the texts used in the fit, in the order of the fit, one
+                per label or per text. The mean of a text's labels counts as its label.
             question: a ``Question``: what to estimate, and how the labelled texts were chosen.
             covariates: per-text covariates, as in ``fit``, each of shape ``[N]``.
-            draws: how many draws of each channel.
+            draws: number of draws per channel.
             **fields: fields of the question, by name, such as ``groups=systems``.
 
         Returns:
@@ -136,8 +139,8 @@ class Stack(Estimator[Fit]):
             NotFittedError: ``fit`` was not called yet.
 
         Source:
-            `cordial_ppl.decisions.means` has the formula, `cordial_ppl.decisions.effects` that of
-            the effects of groups.
+            `cordial_ppl.decisions.means` has the formula, and `cordial_ppl.decisions.effects` has
+            the formula of the group effects.
         """
         asked = Question() if question is None else question
         asked = replace(asked, **fields) if isinstance(asked, Question) else asked
@@ -150,29 +153,29 @@ class Stack(Estimator[Fit]):
 
         .. math:: d(x) = \operatorname{arg\,min}_d \sum_z \hat p(z \mid x)\, L_{zd}
 
-        With ``agree``, people see the most doubtful texts, and as few as possible so that the rest
-        reach that agreement. Labels decide the texts that have them.
+        With ``agree``, people see the most doubtful texts: as few as possible while decisions on
+        the other texts reach the required agreement. Labelled texts are decided by their labels.
 
         Args:
             logits: option logits of all texts, shape ``[N, K]``.
-            rows: positions in ``logits`` of the texts of the fit, as in ``estimate``, if they are
-                among them.
+            rows: positions in ``logits`` of the texts used in the fit, as in ``estimate``, if
+                ``logits`` contains these texts.
             covariates: per-text covariates, as in ``fit``.
-            **rule: by name, the options that pass, ``passing``; or ``within``, where each text gets
-                an option, which is wrong if it is off by more classes.  ``false_pass`` and
-                ``false_fail``, costs of passing what people fail, and of failing what they pass, by
-                default 1; and that of asking a ``person``.  In place of it ``agree``, the share of
-                the texts that are decided without a person which is to be decided as people do,
-                such as 0.9, and ``level``, how probable that has to be, by default 0.9.  And
-                ``audit``, the share of these texts that people are to see besides, chosen at
-                random, by default 0.05.
+            **rule: by name: ``passing``, the options that pass; or ``within``, to assign an option
+                to each text, which is wrong if it is off by more than this number of classes.
+                ``false_pass`` and ``false_fail`` are the costs of passing what people fail and of
+                failing what people pass, by default 1; ``person`` is the cost of asking a person.
+                Instead of ``person``, ``agree`` is the share of the decisions without a person that
+                must match people's, such as 0.9, and ``level`` the probability of reaching this
+                share, by default 0.9. ``audit`` is the share of the texts decided without a person
+                that people also see, chosen at random, by default 0.05.
 
         Returns:
-            A decision for each text, with its cost and the probability that it is wrong.
+            A decision for each text, with its cost and the probability that the decision is wrong.
 
         Raises:
-            InputError: the readings, a cost or a share is invalid, options that pass do not exist,
-                or there are no draws: without channels, or with ``inference="mode"``.
+            InputError: the readings, a cost or a share is invalid, a passing option does not exist,
+                or there are no draws (no channels, or ``inference="mode"``).
             NotFittedError: ``fit`` was not called yet.
 
         Source:
@@ -183,14 +186,15 @@ class Stack(Estimator[Fit]):
     def forecast(
         self, logits: Any, covariates: Any = None, *, counts: Sequence[int] | None = None
     ) -> Forecast:
-        """Forecast the gain from more labels: log loss, and the interval of the mean.
+        """Forecast how more labels would change the log loss and the interval of the mean.
 
         No model is fitted. A forecast needs at least 20 labels.
 
         Args:
             logits: option logits of all texts whose mean you want, ``[m, K]``.
             covariates: their covariates, as in ``fit``.
-            counts: numbers of labels; by default 2, 3, 5 and 10 times those of the fit.
+            counts: numbers of labels to forecast for; by default 2, 3, 5 and 10 times the number in
+                the fit.
 
         Returns:
             The expected loss now and for these numbers of labels, with 80 % ranges.
@@ -207,18 +211,19 @@ class Stack(Estimator[Fit]):
     ) -> "DataTree":
         """Export all channel posteriors to ArviZ, as a ``DataTree`` with a child per channel.
 
-        ``az.summary(tree)`` looks at all of them, ``az.summary(tree["mixture"])`` at one, and
-        ``az.compare({name: tree[name] for name in calibrator.posteriors_})`` compares them.  Their
-        log likelihoods are of the texts that the stack was fitted to.
+        ``az.summary(tree)`` summarises all channels, ``az.summary(tree["mixture"])`` one channel,
+        and ``az.compare({name: tree[name] for name in calibrator.posteriors_})`` compares the
+        channels. The log likelihoods are those of the texts used in the fit.
 
         Args:
-            logits: other labelled texts, ``[m, K]``, such as for a stack that was loaded.
+            logits: option logits of other labelled texts, ``[m, K]``, for example for a loaded
+                stack.
             labels: their options.
             covariates: their covariates, as in ``fit``.
 
         Returns:
-            A tree whose children have the groups that `cordial_ppl.inference.export` describes;
-            groups ``posterior`` and ``prior`` beside them have the parameters of all channels, by
+            A tree whose children have the groups that `cordial_ppl.inference.export` describes; the
+            tree's own groups ``posterior`` and ``prior`` have the parameters of all channels, under
             names such as "mixture.offset".
 
         Raises:

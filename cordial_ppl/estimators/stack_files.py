@@ -78,7 +78,7 @@ class PosteriorRecord(Record):
         if any(len(figures) != len(self.draws) for figures in self.transitions.values()):
             raise ValueError("the transition statistics do not match the draws")
         if len(self.histogram) != size or self.draws.shape[1] != posterior.target.size:
-            raise ValueError(f"the options or parameters of channel {channel.name!r} do not match")
+            raise ValueError(f"the options or parameters do not match channel {channel.name!r}")
         # Predictions are made in single precision.
         if np.abs(self.draws).max(initial=0) > np.finfo(np.float32).max:
             raise ValueError(f"the draws of channel {channel.name!r} are too large")
@@ -134,7 +134,7 @@ class LabelledRecord(Record):
             logits = np.where(self.read[..., None], logits, np.nan)
         uneven = any(len(each) != len(self.labels) for each in self.covariates.values())
         if uneven or logits.ndim < 2 or logits.shape[-1] != size:
-            raise ValueError("the labelled texts have wrong options or lack a covariate")
+            raise ValueError("the labelled texts do not match the options, readings or covariates")
         if not ((self.labels >= 0) & (self.labels < size)).all():
             raise ValueError("some labels are not options of the scale")
         if self.weights.min(initial=1) <= 0:
@@ -262,8 +262,8 @@ def find_channels(
     for name, posterior in saved.items():
         if name in candidates and posterior.digest not in ("", candidates[name].digest):
             raise InputError(
-                f"{candidates[name].source} differs from the {name}.py that the calibrator was "
-                "fitted with. Pass the original file, or fit the calibrator again."
+                f"{candidates[name].source} differs from the file {name}.py with which the "
+                "calibrator was fitted. Pass the original file, or fit the calibrator again."
             )
         if name not in candidates and not (posterior.built_in and name in CHANNELS):
             files = (f"{n}.py" for n in saved if n not in (*candidates, *CHANNELS))

@@ -90,7 +90,7 @@ def read_pairs(
         InputError: A table is not as it must be, two hold the same, or none what is chosen.
     """
     if len(tables) % 2:
-        raise InputError(f"tables must come in pairs READINGS LABELS, got {len(tables)} tables.")
+        raise InputError(f"tables must come in pairs READINGS LABELS; got {len(tables)} tables.")
     result: dict[tuple[str, str], Any] = {}
     for readings, labels in zip(tables[::2], tables[1::2], strict=True):
         with doing("reading"):
@@ -98,7 +98,7 @@ def read_pairs(
                 key = name or readings.stem, by
                 who = " by ".join(filter(None, key))
                 if key in result:
-                    raise InputError(f"{readings}: {who} is also in an earlier table.")
+                    raise InputError(f"{readings}: {who} already occurs in an earlier table.")
                 with naming(who) if name or by else nullcontext():
                     result[key] = drop_unread(*read_labelled(readings, labels, **columns | choice))
                     result[key][1].check_single(of)
@@ -130,7 +130,7 @@ def _list_choices(
     if len(wanted) > 1 and not there:
         raise InputError(
             f"{labels} has no column 'task', but {readings} has several tasks: "
-            f"{', '.join(wanted)}. Add the column, or choose the task that the labels belong to."
+            f"{', '.join(wanted)}. Add the column, or choose the task to which the labels belong."
         )
     if here and there and not here.keys() & there:
         raise InputError(f"{labels} has no labels for any task of {readings}: {', '.join(here)}.")

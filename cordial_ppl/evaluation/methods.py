@@ -58,7 +58,7 @@ def make_methods(
             raise InputError(f"two methods are called {title!r}. Name each method once.")
         if not (name in METHODS or name in CHANNELS or name.endswith(".py")):
             raise InputError(
-                f"there is no method {name!r}. Use one of {', '.join(METHODS)}, a channel "
+                f"unknown method {name!r}. Use one of {', '.join(METHODS)}, a channel "
                 f"({', '.join(CHANNELS)}) or the path of a channel file."
             )
         made[title] = METHODS[name]() if name in METHODS else single.ChannelCalibrator(name)

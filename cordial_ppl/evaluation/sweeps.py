@@ -136,12 +136,12 @@ def list_jobs(
     for task, name in zip(tasks, names, strict=True):
         size, scored = len(task.pool.labels), len(task.report.labels)
         if names.count(name) > 1:
-            raise InputError(f"task {task.name!r} with judge {task.reader!r} occurs twice.")
+            raise InputError(f"task {task.name!r} has judge {task.reader!r} twice.")
         for n in budgets:
             if check_number("budgets", n, 1, whole=True) > size:
                 raise InputError(
-                    f"budget {n} is too large: task {task.name!r} has {size} texts to draw labels "
-                    f"from, besides the {scored} texts that are scored."
+                    f"budget {n} is too large: task {task.name!r} has {size} texts from which to "
+                    f"draw labels, besides the {scored} texts that are scored."
                 )
         texts = [(each.logits, each.covariates, each.labels) for each in (task.pool, task.report)]
         data = _digest(task.name, task.reader, task.scale.options, task.seed, texts)
@@ -216,7 +216,7 @@ def _list_scores(paths: Iterable[Path]) -> pl.DataFrame:
         try:
             parts.append(pl.read_parquet(path, columns=[*FIT, *names, "reason"]))
         except (pl.exceptions.PolarsError, OSError) as error:
-            raise FileError(f"{path} is damaged. Delete it and run the sweep again.") from error
+            raise FileError(f"{path} is damaged. Delete the file and rerun the sweep.") from error
     fits = pl.concat(parts).with_row_index("fit")
     failed = fits.drop_nulls("reason").select("fit", *FIT, "reason", metric=pl.lit("failed"))
     table = fits.unpivot(names, index=["fit", *FIT], variable_name="metric").drop_nulls("value")

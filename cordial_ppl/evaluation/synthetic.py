@@ -59,7 +59,7 @@ class Raters(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """A language model that rates the same texts: noisy, with other thresholds, over-confident.
+    """A language model that rates the same texts: noisy, with different thresholds, over-confident.
 
     The reader's cut t of 1..K-1 is `stretch` times the raters' cut, plus
     `severity sin(pi t / K)^(1/2)`, severe in the middle and less so towards the ends, plus
@@ -119,10 +119,11 @@ class SyntheticReadings(NamedTuple):
 def reviews(n: int = 2020, seed: int = 0, *, options: int = 5) -> SyntheticReadings:
     """Make reviews with a star rating, and the readings of a severe and over-confident judge.
 
-    Quality is standard normal; `Raters` label it and a `Reader` reads it. With five stars, three
-    in five reviews get all five; the reader is right about seven in ten, gives its choice 0.93
-    on average, and is too low: where it says less than five, people give 0.6 to 0.7 more. Its log
-    loss is about 1.5 nats, that of the label histogram about 1.1.
+    Quality is standard normal; `Raters` label it and a `Reader` reads it. With five stars, three in
+    five reviews get all five stars. The reader is right for about seven in ten reviews, gives its
+    choice a probability of 0.93 on average, and is too low: where it gives fewer than five stars,
+    people give 0.6 to 0.7 stars more. Its log loss is about 1.5 nats, that of the label histogram
+    about 1.1.
 
     Args:
         n: number of texts, at least 1.
@@ -137,7 +138,7 @@ def reviews(n: int = 2020, seed: int = 0, *, options: int = 5) -> SyntheticReadi
     """
     if n < 1 or options < 2:
         raise InputError(
-            f"reviews need at least 1 text and 2 options, got n={n} and options={options}."
+            f"reviews need at least 1 text and 2 options; got n={n} and options={options}."
         )
     rng, raters = np.random.default_rng(seed), Raters(options)
     quality = rng.standard_normal(n)

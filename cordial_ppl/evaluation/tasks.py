@@ -75,7 +75,7 @@ def split_task(
     if not 0 < report < count:
         raise InputError(
             f"task {name!r} has {count} labelled texts, so report={report} is not possible. Score "
-            f"1 to {count - 1} texts, which leaves texts to draw labels from."
+            f"1 to {count - 1} texts, and leave the other texts for drawing labels."
         )
     order = np.random.default_rng([check_seed(seed), SPLIT]).permutation(count)
     scored, rest = np.split(order, [report])
@@ -117,8 +117,8 @@ def read_tasks(
         items = {*labelled.item_ids}
         if odd := first.setdefault(name, items) ^ items:
             raise InputError(
-                f"{readings}: all judges must rate the same labelled texts, but only some rated "
-                f"{min(odd)!r}. Choose one judge, or remove texts that not all judges rated."
+                f"{readings}: all judges must rate the same labelled texts, but only some judges "
+                f"rated {min(odd)!r}. Choose one judge, or remove texts that not all judges rated."
             )
         part, count = take_labelled(table, labelled, rows, channels), len(rows)
         scored = report or (REPORT if count > REPORT else count // 2)

@@ -29,8 +29,8 @@ class Diagnostics(NamedTuple):
         repairs: how often the draws were moved and reweighted.
         trusted: whether all figures are within their limits.
         fold_khat: worst Pareto shape of the weights that carry the draws over to the folds of the
-            labels; where it was high, they were moved too.  NaN without folds, or where each
-            was fitted afresh.
+            labels; if it was high, the draws were moved, too. NaN without folds, or if each fold
+            was fitted separately.
         divergences: number of divergent NUTS transitions.
         chains: number of NUTS chains, stored one after another; one for other methods.
     """

@@ -62,6 +62,6 @@ def estimate_log_evidence(posterior: "Posterior") -> float:
     if not khat <= khat_limit(effort.proposals * effort.particles):
         warn(
             f"the log evidence of channel {target.channel.name!r}, {evidence:.1f}, may be off by "
-            f"tenths of a nat (k-hat {khat:.2f}). Ignore smaller differences."
+            f"tenths of a nat (k-hat {khat:.2f}). Ignore differences of this size."
         )
     return evidence

@@ -97,7 +97,8 @@ class Posterior:
     def coordinates(self) -> list[str]:
         """Names of the unconstrained parameters, such as ``bias[2]``, in the order of a draw.
 
-        A positive parameter is here its logarithm, one of (0, 1) its log odds, as in a prior.
+        A positive parameter is represented by its logarithm, a parameter in (0, 1) by its log odds,
+        as in a prior.
         """
         return self.target.coordinates
 
@@ -107,7 +108,7 @@ class Posterior:
     def mode(self) -> dict[str, np.ndarray]:
         """Each parameter, in its own units, where the density of `coordinates` is highest.
 
-        It is sought when it is asked for, whatever the method.
+        The mode is computed on request, whatever the method.
         """
         loc, scale = self.replaced_prior
         named = self.target.name(loc + scale * self._gaussian.mean[None])
@@ -117,8 +118,9 @@ class Posterior:
     def covariance(self) -> Float[np.ndarray, "P P"]:
         """Covariance of the `coordinates`, in their order.
 
-        That of the weighted draws; of "laplace" and "mode" that of the Gaussian at the mode, the
-        inverse of the negative Hessian, whose eigenvalues are floored in units of the prior.
+        It is the covariance of the weighted draws or, for "laplace" and "mode", of the Gaussian at
+        the mode: the inverse of the negative Hessian, whose eigenvalues are floored in units of the
+        prior.
         """
         if self.diagnostics.method in PAPER_METHODS:
             factor = self.replaced_prior.scale[:, None] * self._gaussian.factor
@@ -197,7 +199,7 @@ class Posterior:
 
     @property
     def prediction_weights(self) -> Float[np.ndarray, " D"]:
-        """Weights of the draws that predict."""
+        """Weights of the draws used for predictions."""
         return self.prediction_draws[1]
 
     @cached_property
@@ -209,11 +211,11 @@ class Posterior:
     def predict_proba(
         self, logits, covariates: Mapping[str, Any] | None = None
     ) -> Float[np.ndarray, "m K"]:
-        """Predict the probabilities of the options of texts.
+        """Predict the probabilities of the options for each text.
 
         Args:
             logits: option logits, shape ``[m, K]``, or ``[m, R, K]`` as the channel was fitted.
-            covariates: the covariates that the channel was fitted with, each of shape ``[m]``.
+            covariates: the covariates used in the fit, each of shape ``[m]``.
 
         Returns:
             Probabilities, shape ``[m, K]``, float64 rows that sum to one.
@@ -258,10 +260,10 @@ class Posterior:
         """Draw unconstrained parameters, each with a label histogram.
 
         Args:
-            count: how many equally weighted draws.
+            count: number of equally weighted draws.
             labels: number of labels of the fit, by weight.
-            redrawn: whether the histogram is drawn from its Dirichlet posterior, whose mean it is:
-                the share of an option is as uncertain as few labels leave it.
+            redrawn: whether the histogram is drawn from its Dirichlet posterior, in which shares of
+                options are uncertain with few labels, or is the posterior mean.
             rng: source of random numbers.
         """
         with np.errstate(divide="ignore"):
@@ -296,7 +298,7 @@ def check_probs(probs: Float[np.ndarray, "m K"]) -> Float[np.ndarray, "m K"]:
         # A user's channel may take the logarithm of a covariate, say.
         raise InputError(
             f"the fit gives no probabilities for {name_rows(rows)}. Check whether a reading or "
-            "covariate there lies far outside the range of the labelled texts."
+            "covariate of these texts lies far outside the range of the labelled texts."
         )
     return probs
 

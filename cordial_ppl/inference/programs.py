@@ -169,7 +169,7 @@ def note_time(target: Target, seconds: float, terms: int) -> None:
         warn(
             f"the density of channel {target.channel.name!r} takes {1e9 * target.pace:.0f} ns for "
             f"each option of a text, about {target.pace / PACE:.0f} times as long as the mixture, "
-            "which slows fits down in proportion. Look for a closed form of functions that JAX "
+            "so fits are slower in proportion. Look for a closed form of functions that JAX "
             "computes in many steps, such as betainc."
         )
 

@@ -58,11 +58,12 @@ class Effort(NamedTuple):
 
     Attributes:
         particles: number of particles S, and of the draws returned.
-        proposals: points proposed at a time, in multiples of the particles; half as many to begin.
+        proposals: number of points proposed at a time, as a multiple of the particles; half as many
+            at first.
         moves: moves of every particle at each temperature, in blocks of four.
         last_moves: moves after the importance step, in blocks of four.
-        least_ess: effective sample size of the proposals below which they are repeated.
-        repairs: repetitions at most.
+        least_ess: effective sample size below which the proposals are repeated.
+        repairs: maximum number of repetitions.
     """
 
     particles: int = 1024

@@ -215,7 +215,7 @@ class Target:
         if loc.shape != (self.size,) or scale.shape != (self.size,):
             raise InputError(
                 f"a prior of channel {self.channel.name!r} needs {self.size} locations and scales "
-                f"({', '.join(self.coordinates)}), got shapes {loc.shape} and {scale.shape}."
+                f"({', '.join(self.coordinates)}); got shapes {loc.shape} and {scale.shape}."
             )
         if not (np.isfinite(loc).all() and np.isfinite(scale).all() and (scale > 0).all()):
             raise InputError("prior locations must be finite, prior scales finite and positive.")
@@ -225,7 +225,7 @@ class Target:
             if not site.gaussian and not all(map(np.array_equal, default, replaced)):
                 raise InputError(
                     f"the prior of {site.name!r} is not a fixed Gaussian in the unconstrained "
-                    "space. Change that prior in the channel file."
+                    "space. Change this prior in the channel file."
                 )
         return Prior(loc, scale)
 
@@ -324,10 +324,10 @@ def check_gradient(target: Target) -> None:
     bad = np.flatnonzero(~np.isfinite(slope))
     if np.isfinite(value) and bad.size:
         raise InputError(
-            f"the density of channel {target.channel.name!r} is finite at the centre of its prior, "
-            f"but its gradient for {target.coordinates[bad[0]]} is not. Write 1e6 for an infinite "
-            "cut point, use jnp.where to keep 0 out of square roots and logarithms, or use the "
-            "default inference, which needs no gradient."
+            f"the density of channel {target.channel.name!r} is finite at the centre of its "
+            f"prior, but its gradient for {target.coordinates[bad[0]]} is not finite. Write 1e6 "
+            "for an infinite cut point, use jnp.where to keep 0 out of square roots and "
+            "logarithms, or use the default inference, which needs no gradient."
         )
 
 
@@ -393,7 +393,8 @@ def _refuse(
     if moved.size:
         raise ChannelError(
             f"the prior of {target.sites[moved[0]].name!r} in channel {name!r} depends on the "
-            "readings, covariates or labels of the texts. It may depend only on readings.histogram."
+            "readings, covariates or labels of the texts. Priors may depend only on "
+            "readings.histogram."
         )
     if not np.array_equal(seen[: len(options)], options):
         raise ChannelError(
@@ -414,15 +415,15 @@ def _refuse(
         raise ChannelError(
             f"the probabilities of channel {name!r} must be positive and sum to one, but for a "
             f"plain reading they are {wrong}. Normalise the probabilities before observe, for "
-            "example by jax.nn.log_softmax."
+            "example with jax.nn.log_softmax."
         )
     unequal = ~np.isclose(beside, alone, rtol=0, atol=INDEPENDENT, equal_nan=True).all(axis=2)
     if unequal.any():
         point, row = np.argwhere(unequal)[0]
         pair = (np.round(part[point, row], 4).tolist() for part in (alone, beside))
         raise ChannelError(
-            "the probabilities that channel {!r} gives a text are {} alone and {} with other "
-            "texts, some of them labelled. Use only parameters and the text's own row of readings, "
-            "not other rows, labels or noise. Put means over texts into readings or covariates "
-            "beforehand, or use readings.histogram.".format(name, *pair)
+            "channel {!r} predicts {} for a text alone and {} for the same text with other texts, "
+            "some of them labelled. Use only parameters and the text's own row of readings, not "
+            "other rows, labels or noise. Compute means over texts beforehand and pass the means "
+            "as readings or covariates, or use readings.histogram.".format(name, *pair)
         )

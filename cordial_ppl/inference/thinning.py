@@ -92,7 +92,7 @@ def thin(
         Chen, Welling and Smola (2010), "Super-samples from kernel herding".
     """
     if size < 1:
-        raise InputError(f"the number of draws to keep must be at least 1, got {size}.")
+        raise InputError(f"the number of draws to keep must be at least 1; got {size}.")
     if len(features) <= size:
         return np.arange(len(features)), weights
     used = np.flatnonzero(weights > 0)

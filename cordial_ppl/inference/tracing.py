@@ -134,13 +134,13 @@ def _explain(channel: Channel, size: int, error: BaseException) -> str:
     leaving = jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError
     if isinstance(error, leaving):
         return (
-            f"channel {channel.name!r} cannot be traced, because it branches on a parameter, "
-            "reading or label, or converts one to NumPy. Use jnp.where and jax.numpy instead."
+            f"channel {channel.name!r} cannot be traced, because it branches on parameters, "
+            "readings or labels, or converts them to NumPy. Use jnp.where and jax.numpy instead."
         )
     if isinstance(error, KeyError) and not isinstance(error.args[0], str):
         return (
-            "covariates of a channel have names, as in readings.covariates['length'], got "
-            f"{error.args[0]!r}."
+            "covariates of a channel are looked up by name, as in readings.covariates['length']; "
+            f"got {error.args[0]!r}."
         )
     if "unique name" in str(error):
         return (
@@ -246,16 +246,16 @@ def _find_sites(
     label = sampled.pop(LABEL_SITE, None)
     if label is None:
         raise ChannelError(
-            f"channel {channel.name!r} has no likelihood. End the model with "
-            "observe(log_probs, labels), where log_probs has shape [n, K], or with one site over "
-            "0..K-1 per text, such as numpyro.distributions.Categorical."
+            f"channel {channel.name!r} has no likelihood. End the model with observe(log_probs, "
+            "labels), where log_probs has shape [n, K], or with one label site per text that "
+            "takes values 0..K-1, such as numpyro.distributions.Categorical."
         )
     ordinal = without_masks(label["fn"])
     traced_shape = (*ordinal.batch_shape, ordinal.size)
     if traced_shape != shape:
         raise ChannelError(
-            f"channel {channel.name!r} must return log_probs of shape [n, K] = {list(shape)}, "
-            f"got {list(traced_shape)}."
+            f"channel {channel.name!r} must return log_probs of shape [n, K] = {list(shape)}; got "
+            f"{list(traced_shape)}."
         )
     sites, start = [], 0
     for name, site in sampled.items():
@@ -272,8 +272,8 @@ def _find_sites(
             if frame.name in covariates and count_levels(channel).get(frame.name) != frame.size:
                 level = f"LEVELS = {{{frame.name!r}: {frame.size}}}"
                 raise ChannelError(
-                    f"channel {channel.name!r} has a plate {frame.name!r} of {frame.size} and a "
-                    f"covariate of the same name, which must index the plate. Add {level} to "
+                    f"channel {channel.name!r} has a plate {frame.name!r} of size {frame.size} "
+                    f"and a covariate {frame.name!r}, which must index this plate. Add {level} to "
                     "the file, or rename the plate."
                 )
         plates = tuple(frame.name for frame in frames)

@@ -32,12 +32,12 @@ def open_calibrator(path: str | Path) -> Callable[[Any], dict[str, Any]]:
     """
     fitted = load(path)
     if not isinstance(fitted, Stack):
-        raise InputError(f"{path} is a {type(fitted).__name__}. Pass a file from `cordial fit`.")
+        raise InputError(f"{path} holds a {type(fitted).__name__}. Use a file from `cordial fit`.")
     scale, reader = fitted.fit_.scale, reader_of(fitted.fit_)
     if reader is not None and not reader.hard:
         raise InputError(
-            f"{path} was fitted on {reader.kind}, but the tool gives one rating per text. Fit on "
-            "one rating per text, such as `cordial read` extracts from the log."
+            f"{path} was fitted to {reader.kind}, but the tool gives one rating per text. Fit to "
+            "ratings, such as those that `cordial read` extracts from a log."
         )
 
     def calibrate(rating: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from cordial_ppl.errors import FileError, quote
 LABEL, SKIP, UNDO = "label", "skip", "undo"
 """What a row may say of its text, in column `label_event`, besides that it is "unratable"."""
 
-BEGINNING, ANOTHER = b'{"item_id"', "Name another file with -o."
+BEGINNING, ANOTHER = b'{"item_id"', "Name a different file with -o."
 """How a row begins, and what to do where a file has none."""
 
 UNREADABLE = msgspec.MsgspecError, UnicodeDecodeError
@@ -98,7 +98,7 @@ class AnswerLog:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                problem = f"{self.path} is open in another `cordial label`. Stop that run first."
+                problem = f"{self.path} is already open in `cordial label`. Stop that run first."
                 raise FileError(problem) from error
 
     def _check(self, line: bytes, number: int, options: Sequence[str]) -> Row:
@@ -111,7 +111,7 @@ class AnswerLog:
         who, label = row["annotator"], row["label"]
         if who != self.annotator:
             people = f"{quote(who)}, not {quote(self.annotator)}"
-            raise FileError(f"{where} is by {people}. Each person needs a file. {ANOTHER}")
+            raise FileError(f"{where} comes from {people}. Use one file per person. {ANOTHER}")
         if (row["label_event"] == LABEL) != (label in options):
             problem = f"{quote(label)}, but the options are {', '.join(options)}"
             raise FileError(f"{where} has the label {problem}. {ANOTHER}")

@@ -99,7 +99,7 @@ def open_socket(port: int) -> socket.socket:
         return socket.create_server(("127.0.0.1", port))
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error
-        raise InputError(f"cannot use port {port}: {reason}. Choose another port.") from error
+        raise InputError(f"cannot use port {port}: {reason}. Choose a different port.") from error
 
 
 @dataclass

@@ -27,9 +27,9 @@ WORDS = {
     REFUSED: "row refused by the model, {stays}: {}",
     FILTERED: "row blocked by the server's filter, {stays}: {}",
     FAILED: "row with no answer or a failed grader, {stays}: {}",
-    "other": "row with other options or another question, {stays}: {}",
-    "prose": "answer without an option, {stays}: {}. Use --after to show what precedes answers, or "
-    "--spell to show how options are written",
+    "other": "row with different options or a different question, {stays}: {}",
+    "prose": "answer without an option, {stays}: {}. Use --after to specify the words before an "
+    "answer, or --spell to specify how options are written",
     "off": "answer without a clear option, {stays}: {}. The last rating is not on the scale, or "
     "an option or a refusal follows that rating",
     "thought": "answer cut off during reasoning, {stays}: {}",
@@ -37,7 +37,7 @@ WORDS = {
     "rows are different texts, name the fields that distinguish the texts with --item",
     "unread": "text with sampled answers that name no option (not counted): {}",
     "lone": "text with only one option returned: {}. Request more alternatives (top_logprobs)",
-    "several": "text announcing several options; the last one counts: {}. See --after",
+    "several": "text announcing several options, of which the last counts: {}. See --after",
 }
 """What is told of rows, answers and texts."""
 
@@ -121,8 +121,8 @@ class Collected:
         kinds = sorted({reading.kind for reading in self.values})
         if len(kinds) > 1:
             raise InputError(
-                f"readings must all be of one kind, {'_ or '.join(kinds)}_. Log log-probabilities "
-                "for all answers or for none."
+                f"readings must all be of the same kind, {'_ or '.join(kinds)}_. Store "
+                "log-probabilities for all answers or for none."
             )
         (kind,), values = kinds, np.stack([reading.values for reading in self.values])
         if kind == "p":

@@ -210,7 +210,7 @@ def read_value(value: Any, name: str) -> Evidence | None:
         first = next(iter(value), "name")
         raise InputError(
             f"`{name}` is an object with {list_names(value, 6)}. Name one of its fields, such as "
-            f"{name}.{first}, or several separated by commas."
+            f"{name}.{first}, or several fields separated by commas."
         )
     scores = [*map(float, numbers.values())]
     if max(scores) <= ROUNDING and any(scores):

@@ -202,7 +202,7 @@ def _scale_of(records: Sequence[Record], tasks: Sequence[str]) -> Scale:
         if all(parse_number(name) is not None for name in first):
             first = tuple(sorted(first, key=lambda name: parse_number(name) or 0.0))
         elif any({*one} == {*first} and one != first for one in orders):
-            problem = f"the rows list the options in several orders: {list_names(first)}."
+            problem = f"the rows list the options in different orders: {list_names(first)}."
             advice = "Name the options from worst to best, for example"
             raise SettingNeeded(problem, advice, "options", ("WORST", "...", "BEST"))
         return Scale(first)
@@ -220,7 +220,7 @@ def _read_group(finder: Finder | None, records: Sequence[Record], round: str | N
     with naming(first.location):
         if more and not all(isinstance(one.evidence, list) for one in answered):
             raise InputError(
-                "the text is in several rows. Name a field that distinguishes them, or the task."
+                "the text is in several rows. Name the task, or a field that distinguishes rows."
             )
         if more:
             evidence = [answer for one in answered for answer in one.evidence or ()]

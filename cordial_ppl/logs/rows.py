@@ -67,7 +67,7 @@ def read_rows(path: Path) -> Iterator[Row]:
     except (ValueError, RecursionError, MemoryError) as error:
         # Whole numbers of thousands of digits are no JSON either.
         raise FileError(
-            f"{path} is not JSON or one JSON object per line, or was cut off: {error}."
+            f"{path} is neither JSON nor JSON Lines, or was cut off: {error}."
         ) from error
 
 

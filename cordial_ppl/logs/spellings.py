@@ -41,8 +41,8 @@ class Spellings:
         for text, option in spelled:
             if option not in scale.options:
                 raise InputError(
-                    f"a spelling must mean one of {', '.join(scale.options)}; "
-                    f"found {text!r} for {option!r}."
+                    f"a spelling must stand for one of {', '.join(scale.options)}; found {text!r} "
+                    f"for {option!r}."
                 )
         alike = len({loose(option) for option in scale.options}) < scale.size
         self._exact = alike or not all(loose(text) for text, _ in spelled)
@@ -52,7 +52,7 @@ class Spellings:
             previous = self._texts.setdefault(self.plain(text), number)
             if previous != number:
                 raise InputError(
-                    f"the spelling {text!r} cannot mean both {scale.options[previous]!r} and "
+                    f"the spelling {text!r} cannot stand for both {scale.options[previous]!r} and "
                     f"{option!r}."
                 )
         letters = [fold(text).strip() for text, _ in spelled]

@@ -41,8 +41,8 @@ def learning_curve(scores: "pl.DataFrame", *, ax: Axes | None = None) -> Axes:
     pairs = scores.select("task", "reader").unique(maintain_order=True).rows()
     if len(pairs) != 1:
         raise InputError(
-            "scores must be from one task and one judge (reader). Filter the table, which has "
-            f"{'; '.join(map(', '.join, pairs)) or 'no scores'}."
+            "scores must be from one task and one judge (reader). Filter the table, which "
+            f"contains {'; '.join(map(', '.join, pairs)) or 'no scores'}."
         )
     losses = scores.filter(metric="log_loss")
     error = (pl.col("value").std() / pl.len().sqrt()).fill_null(0.0)
@@ -84,7 +84,7 @@ def forecast(forecast: Forecast, *, ax: Axes | None = None) -> Axes:
     """
     if forecast.loss is None or not forecast.counts:
         raise InputError(
-            f"a forecast needs at least {FEWEST} labels and some texts without labels, got "
+            f"a forecast needs at least {FEWEST} labels and some texts without labels; got "
             f"{forecast.labels} labels for {forecast.texts} texts."
         )
     between = np.geomspace(forecast.labels, forecast.counts[-1], 80).round().astype(int)

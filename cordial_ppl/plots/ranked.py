@@ -49,7 +49,7 @@ def groups(made: Estimate, *, by: str = "group", ax: Axes | None = None) -> Axes
         InputError: the estimate has no groups, or matplotlib is not installed.
     """
     if not made.groups:
-        raise InputError("this estimate has no groups. Pass groups to estimate.")
+        raise InputError("this estimate has no groups. Pass groups when you call estimate.")
     names, whole, cut = list(made.ranking[::-1]), made.overall.mean, ""
     if len(names) > MOST:
         cut = f"{MOST} of {len(names)} shown, "

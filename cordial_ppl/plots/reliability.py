@@ -67,7 +67,7 @@ def stated_classes(
     readings, shares = as_logits(logits), as_probabilities(probs)
     if readings.shape != shares.shape:
         raise InputError(
-            "probs and logits must have the same shape (texts, options), got "
+            "probs and logits must have the same shape (texts, options); got "
             f"{shares.shape} and {readings.shape}."
         )
     scale = Scale.of(options, shares.shape[1])

@@ -201,7 +201,7 @@ def _opening(path: str | Path, kind: str) -> Iterator[tuple[Any, dict[str, Any]]
         if header["version"] != VERSION:
             raise FileError(
                 f"{path} has file format {int(header['version'])}, but this cordial_ppl reads "
-                f"{VERSION}. Fit and save again, or install the version that wrote the file."
+                f"format {VERSION}. Fit again, or install the version that wrote the file."
             )
         yield file, header
 
@@ -210,6 +210,6 @@ def _digest(kind: str, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     """Check that all numbers are finite, and compute the SHA-256 of the contents."""
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
-            raise ValueError(f"array {name!r} must be finite numbers; found {array.dtype}")
+            raise ValueError(f"array {name!r} must contain finite numbers; found {array.dtype}")
     content = json.dumps((VERSION, kind, meta)).encode() + save(dict(arrays))
     return hashlib.sha256(content).hexdigest()

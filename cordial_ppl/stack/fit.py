@@ -118,8 +118,9 @@ class Fit(AnyFit):
         settings: what was fitted.
         members: fitted members by name.
         losses: out-of-fold log loss of each member alone, nats; empty without folds.
-        sketch: counts of the readings that the fit was for.
-        folds: fold of each label, 0..3, the same for those of a text; None with fewer than eight.
+        sketch: counts of the readings for which the calibrator is meant.
+        folds: fold of each label, 0..3, shared by all labels of a text; None with fewer than eight
+            labels.
     """
 
     settings: Settings
@@ -140,7 +141,7 @@ class Fit(AnyFit):
 
     @property
     def judged(self) -> bool:
-        """True if a verdict is available: members were fitted to folds, or could not be."""
+        """True if a verdict is available: folds were fitted, or were impossible."""
         return self.settings.folded
 
     @property

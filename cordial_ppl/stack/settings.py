@@ -101,9 +101,9 @@ class Settings:
         check_names("calibrators", self.calibrators, CALIBRATORS)
         check_names("inference", [self.inference], METHODS)
         if not self.names:
-            raise InputError("a stack needs at least one channel or calibrator, got none.")
+            raise InputError("a stack needs at least one channel or calibrator; got none.")
         if doubled := sorted({name for name in self.names if self.names.count(name) > 1}):
-            raise InputError(f"two members of the stack are called {doubled[0]!r}. Rename one.")
+            raise InputError(f"two stack members are called {doubled[0]!r}. Rename one of them.")
         check_counts(self.weight_counts, self.names)
         object.__setattr__(self, "seed", check_seed(self.seed))
         check_effort(self.effort)
@@ -173,7 +173,7 @@ class Settings:
         size = logits.shape[-1]
         slow = [repr(target.channel.name) for target in targets if target.size > size > LONG]
         if slow:
-            problem = "takes over three times as long as one to five"
+            problem = "takes over three times as long as a fit to five options"
             if size > VERY_LONG:
                 problem = "takes tens of seconds, and channels with parameters per option "
                 problem += f"({' and '.join(slow)}) seldom converge"
@@ -238,7 +238,7 @@ def make_settings(
 def check_effort(effort: Any) -> None:
     """Raise an ``InputError`` that names the first wrong number of how much work to do."""
     if not isinstance(effort, Effort):
-        raise InputError(f"effort must be an Effort, got {quote(effort)}.")
+        raise InputError(f"effort must be an Effort; got {quote(effort)}.")
     for name, least in LEAST_EFFORT._asdict().items():
         check_number(f"effort.{name}", getattr(effort, name), least, whole=isinstance(least, int))
 
@@ -247,7 +247,7 @@ def check_counts(counts: Any, members: Collection[str]) -> dict[str, float]:
     """Return pseudo-counts of members, or one for all, by name, or raise an ``InputError``."""
     counts = dict.fromkeys(members, counts) if isinstance(counts, Real) else counts
     if not isinstance(counts, Mapping | None):
-        raise InputError(f"weight_counts must map names to numbers, got {quote(counts)}.")
+        raise InputError(f"weight_counts must map names to numbers; got {quote(counts)}.")
     numbers = {} if counts is None else dict(counts)
     check_names("weight_counts", numbers, members)
     return {n: check_number(f"weight_counts of {n!r}", count) for n, count in numbers.items()}

@@ -50,8 +50,8 @@ def lay_out(columns: Columns, label: Sequence[str] = (), annotator: str | None =
         columns = columns.rename("label", "input_label")
     if annotator is not None or "annotator" in columns.schema:
         raise InputError(
-            f"{columns.path} has a label column per annotator ({list_names(names)}) and also a "
-            "column that names annotators. Use only one of the two layouts."
+            f"{columns.path} has one label column per annotator ({list_names(names)}) and also a "
+            "column that names annotators. Use only one of these two layouts."
         )
     prefixed = all(name.startswith(PREFIX) for name in names)
     people = {name: name.removeprefix(PREFIX) if prefixed else name for name in names}
@@ -90,15 +90,15 @@ def read_annotators(
     lines = name_rows([row for row, key in enumerate(keys) if key == repeated], columns.where)
     if people is not None:
         raise InputError(
-            f"{columns.path}: annotator {person} labels {item} more than once ({lines}). Keep one "
-            "of these rows."
+            f"{columns.path}: annotator {person} labels {item} more than once ({lines}). Keep "
+            "only one of these rows."
         )
     name = nearest("annotator", [name for name in columns.schema if name not in FIXED], PEOPLE)
     people = [] if name is None else columns.collect(named(name)).to_series()
     tells = len({*zip(items, people, strict=False)}) == len(items)
     raise SettingNeeded(
         f"{columns.path}: each item_id must be unique; {item} is in {lines}.",
-        "Keep one of these rows, or name the column with the annotators",
+        "Keep only one of these rows, or name the column with the annotators",
         "annotator",
         name if name and tells else PLACEHOLDER,
     )

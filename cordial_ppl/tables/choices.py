@@ -121,7 +121,7 @@ def select(columns: Columns, field: str, chosen: str | None) -> Columns:
     if column not in columns.schema:
         if name is None:
             return columns
-        problem = f"{columns.path} has no column {field!r} to choose {name!r} from"
+        problem = f"{columns.path} has no column {field!r}, so {name!r} cannot be chosen"
         raise InputError(f"{problem}; found {columns.listed}. Name a column with COLUMN=NAME.")
     names = list_distinct(columns, column)
     prefix, noun = "" if column == field else f"{column}=", field.replace("reader", "judge")
@@ -162,7 +162,7 @@ def split_choice(columns: Columns, field: str, chosen: str | None) -> tuple[str,
     if field == "reader" and not rest and holds_ratings(columns, column):
         listed = list_names(list_distinct(columns, column))
         problem = f"{columns.path}: column {column!r} contains {listed}, not names of judges."
-        raise SettingNeeded(problem, "If these are a judge's ratings, pass", "rating", column)
+        raise SettingNeeded(problem, "If the column contains ratings, pass", "rating", column)
     return column, rest or None
 
 

@@ -88,7 +88,7 @@ def skip_blank(columns: Columns, name: str, scale: Scale | None = None) -> Colum
             f"{columns.path} has no {name}: column {name!r} is empty in all {count} rows."
         )
     if filled < count:
-        warn(f"{columns.path}: skipped {count - filled} of {count} rows without a {name}.")
+        warn(f"{columns.path}: skipped {count - filled} rows (of {count}) without a {name}.")
     return part
 
 
@@ -121,7 +121,7 @@ def numbers(
         (cell,) = as_list(cells[wrong[:1]])
         advice = PLAIN if has_thousands(cell) else ""
         raise InputError(
-            f"column {quote(name)} must be numbers; found {quote(cell)} in "
+            f"column {quote(name)} must contain only numbers; found {quote(cell)} in "
             f"{columns.where(wrong[0])}.{advice}"
         )
     return values.fill_null(np.nan if empty is None else empty).to_numpy()
@@ -156,7 +156,7 @@ def finite(columns: Columns, name: str, levels: int | None = None) -> Float64[np
     if wrong.size:
         value, rows = values[wrong[0]], name_rows(wrong, columns.where)
         cell = "no number" if np.isnan(value) else f"{value:g}"
-        raise InputError(f"column {quote(name)} must be {rule}; found {cell} in {rows}.")
+        raise InputError(f"column {quote(name)} must contain only {rule}; found {cell} in {rows}.")
     return values
 
 

@@ -74,7 +74,7 @@ class LabelTable:
         names = [name for name in list_distinct(self.columns, "probability_by") if name]
         if len(names) > 1:
             several = list_names(names)
-            raise InputError(f"{self.columns.path} has plans by {several}. Keep one plan.")
+            raise InputError(f"{self.columns.path} mixes plans by {several}. Keep only one plan.")
         return names[0] if names else None
 
     def check_single(self, consumer: str) -> None:
@@ -87,14 +87,14 @@ class LabelTable:
             InputError: Labels have different weights.
             SettingNeeded: Texts have several labels.
         """
-        problem = f"{self.columns.path}: {consumer} needs one label per text, of weight 1."
+        problem = f"{self.columns.path}: {consumer} needs one label of weight 1 per text."
         if self.several:
             advice = (
                 ("Round each label", "round", "nearest-even")
                 if self.annotators is None
                 else ("Take the mean of each text's labels", "annotators", "mean")
             )
-            raise SettingNeeded(f"{problem} Some texts have several.", *advice)
+            raise SettingNeeded(f"{problem} Some texts have several labels.", *advice)
         if (self.weights != 1).any():
             raise InputError(f"{problem} Remove the column 'weight'.")
 
@@ -201,15 +201,15 @@ def _weigh(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n"]]:
         wrong = np.flatnonzero((weights < 0) | (weights > LARGEST))
         if wrong.size:
             value = weights[wrong[0]]
-            remedy = "Remove these rows." if value < 0 else "Divide all by the same number."
+            remedy = "Remove these rows." if value < 0 else "Divide all weights by the same number."
             raise InputError(
-                f"column 'weight' must be between 0 and {LARGEST:,.0f} (1 counts as one "
-                f"label); found {value:g} in {name_rows(wrong, columns.where)}. {remedy}"
+                f"column 'weight' must be between 0 and {LARGEST:,.0f} (a weight of 1 counts as "
+                f"one label); found {value:g} in {name_rows(wrong, columns.where)}. {remedy}"
             )
     if weights.max() > MANY:
         warn(
-            f"{columns.path}: column 'weight' counts a row as up to {weights.max():g} labels, "
-            "which narrows intervals accordingly. If the weights correct for sampling, give each "
+            f"{columns.path}: column 'weight' counts one row as up to {weights.max():g} labels, "
+            "so the intervals become narrower. If the weights correct for the sampling, put each "
             "text's chance of being labelled in a column 'probability' instead."
         )
     # What vanishes in 32 bits counts nothing; half of the smallest weight would be zero.

@@ -64,7 +64,7 @@ def read_labelled(
     rated, told = [*choice.apart], [*choice.apart]
     if same := as_path(readings).resolve() == as_path(labels).resolve():
         if rating in label:
-            raise InputError(f"{readings}: column {rating!r} cannot be both ratings and labels.")
+            raise InputError(f"{readings}: column {rating!r} cannot hold both ratings and labels.")
         rated += filter(None, (*label, choice.annotator))
         told += filter(None, (rating,))
     try:
@@ -74,7 +74,7 @@ def read_labelled(
         if rating and isinstance(error, SettingNeeded) and error.setting == "rating":
             here, there = map(read_columns, (readings, labels))
             if spell(there, rating) and any(spell(here, name) for name in label):
-                problem = f"{error.problem} {labels} has this column. Pass that file first."
+                problem = f"{error.problem} {labels} has this column. Pass {labels} first."
                 raise InputError(problem) from error
         if choice.options is not None and not isinstance(error, FileError):
             size, rated = Scale.of(choice.options).size, (rating or "rating",)
@@ -84,8 +84,8 @@ def read_labelled(
         if {"mean_low", "label_low"} <= {*columns.schema}:
             what = "were fitted to these labels" if path == readings else "produced its labels"
             warn(
-                f"{path} contains calibrated probabilities. If they {what}, results look better "
-                "than they are. Use the judge's own readings and human labels."
+                f"{path} contains calibrated probabilities. If they {what}, the results look "
+                "better than they are. Use the judge's own readings and human labels."
             )
     _check_tasks(table, labelled)
     if sparse:
@@ -94,8 +94,8 @@ def read_labelled(
     equal = table.logits[rows].argmax(axis=-1).T == labelled.labels
     if table.kind == "rating" and len(rows) >= COPIED and not same and equal.all(axis=-1).any():
         warn(
-            f"{labels}: all {len(rows)} labels equal the ratings in {readings}. If the labels "
-            "are a copy of the ratings, results are meaningless. Name the column of human labels."
+            f"{labels}: all {len(rows)} labels equal the ratings in {readings}. If the labels are "
+            "a copy of the ratings, the results are meaningless. Name the column of human labels."
         )
     return table, labelled, rows
 
@@ -113,7 +113,7 @@ def _compare_scales(size: int, *sides: tuple[Path, Sequence[str]]) -> None:
     if all(fits[:2]) and not fits[2]:
         (here, there), (first, second) = [", ".join(f"{n:g}" for n in of) for of in values], sides
         problem = f"{first[0]} has the ratings {here}, but {second[0]} has the labels {there}"
-        advice = "Rewrite one column so that both use the same options."
+        advice = "Rewrite one of the columns so that both use the same options."
         raise InputError(f"{problem}. The two scales differ. {advice}")
 
 
@@ -131,7 +131,7 @@ def _check_tasks(readings: ReadingTable, labels: LabelTable) -> None:
     if len(here) > 1:
         warn(
             f"{readings.columns.path}: {len(here)} tasks ({list_names(here)}) are calibrated "
-            "together. If their questions differ, choose one task (the setting task)."
+            "together. If the questions differ, choose one task (setting 'task')."
         )
 
 
@@ -178,10 +178,10 @@ def match_labels(
     if 2 * len(unknown) > len(rows):
         raise InputError(
             f"{labels.columns.path}: {problem} have no {what}: {shown}{more}. "
-            f"{readings.columns.path} has items such as {list_names(readings.item_ids, 2)}. Use "
-            "the same ids in both files, or remove these labels."
+            f"{readings.columns.path} has ids such as {list_names(readings.item_ids, 2)}. Use the "
+            "same ids in both files, or remove these labels."
         )
-    warn(f"{labels.columns.path}: ignored {problem} without a {what}: {shown}{more}.")
+    warn(f"{labels.columns.path}: ignored {problem} because they have no {what}: {shown}{more}.")
     return labels.take(np.flatnonzero(rows >= 0)), rows[rows >= 0]
 
 
@@ -207,5 +207,5 @@ def check_unfilled(output: Path, advice: str, kept: Iterable[tuple[str, str]] = 
     filled = Counter(tuple(map(str, row)) for row in rows if not is_missing(row[-1]))
     if filled - Counter[tuple[str, ...]](kept):
         labels = count(filled.total(), "label")
-        problem = f"{output} already has {labels}, which a new table would overwrite."
-        raise InputError(f"{problem} Choose another output, {advice}.")
+        problem = f"{output} already contains {labels}, which a new table would overwrite."
+        raise InputError(f"{problem} Choose a different output, {advice}.")

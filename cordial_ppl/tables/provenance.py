@@ -126,8 +126,8 @@ def warn_of_models(labels: LabelTable, readings: Provenance) -> None:
     if models:
         warn(
             f"{labels.columns.path}: {len(models)} of {len(labels.labels)} labels come from a "
-            f"model or code ({list_names(dict.fromkeys(models), 3)}). A fit to such labels does "
-            "not predict people."
+            f"model or code ({list_names(dict.fromkeys(models), 3)}). A calibrator fitted to such "
+            "labels does not predict how people label."
         )
 
 
@@ -162,7 +162,7 @@ def identify(
         made[name] = [next(iter(values))]
     if others := differences(made, every):
         warn(
-            f"{path}: some readings were made differently from those with labels "
-            f"({'; '.join(others)}). Their bias may differ. Label such texts, or remove the rows."
+            f"{path}: some unlabelled readings were made differently ({'; '.join(others)}), so "
+            "their bias may differ. Label such texts, or remove the rows."
         )
     return made | {"labels": sorted({*read_makers(labels, every)})}

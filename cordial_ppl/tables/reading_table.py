@@ -260,7 +260,7 @@ def count_unread(table: ReadingTable) -> ReadingTable:
     if count:
         warn(
             f"{path}: no reading for {count} of {len(table)} texts (empty cells, or 0 for all "
-            "options). Predictions for unread texts rely only on labels of unread texts."
+            "options). Predictions for such texts rely only on labels of such texts."
         )
     return replace(table, gaps=count > 0)
 

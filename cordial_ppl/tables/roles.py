@@ -108,7 +108,7 @@ def find_columns(
     match = match if match != PLACEHOLDER and _suits(columns, match, setting) else PLACEHOLDER
     parts, several = absent[0].split(","), ""
     if setting == "rating" and len(parts) > 1 and all(spell(columns, part) for part in parts):
-        match, several = parts[0], f" For several judges: cordial fuse --readers {absent[0]}."
+        match, several = parts[0], f" For several judges, use cordial fuse --readers {absent[0]}."
     offered = tuple(match if name == absent[0] else name for name in names)
     problem = f"{columns.path} has no column {absent[0]!r}; found {columns.listed}.{several}"
     raise SettingNeeded(problem, "Name the column", setting, offered if len(offered) > 1 else match)
@@ -150,7 +150,7 @@ def propose_ratings(problem: str, columns: Columns) -> SettingNeeded:
     free = [name for name in columns.schema if name not in (*columns.apart, *FIXED)]
     likely = [name for name in free if _split(name) & {*RATINGS} and not _split(name) & {*PERSONAL}]
     rated = [name for name in likely if holds_ratings(columns, name)]
-    advice = "If a column has the judge's rating of each text, name the column"
+    advice = "If a column contains the judge's rating of each text, name this column"
     value = rated[0] if len(likely) == len(rated) == 1 else PLACEHOLDER
     return SettingNeeded(problem, advice, "rating", value)
 
@@ -191,17 +191,17 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
     if {*filled.values()} <= {*matches.values()} and (not absent or changing and len(names) > 1):
         if absent:
             problem = f"{columns.path} has no column for {list_names(absent)}"
-            warn(f"{problem}, so no text has such a reading.")
+            warn(f"{problem}. Options without a column have no reading in any text.")
         named = enumerate(scale.options)
         return scale, kind, tuple(matches.get(k, f"{kind}_{option}") for k, option in named)
     if _can_rename(names, scale, changing):
         return replace(scale, aliases=names), kind, tuple(filled.values())
     problem = (
-        f"{columns.path} has columns for other options. The options are "
+        f"{columns.path} has columns that do not match the options. The options are "
         f"{list_names(scale.options)}, but the columns are {list_names(group.values())}."
     )
     advice = "Name the columns' options in order" if changing else "Fit a calibrator to this table"
-    raise InputError(f"{problem} {advice}, or use another table.")
+    raise InputError(f"{problem} {advice}, or use a different table.")
 
 
 def _find_group(columns: Columns) -> tuple[str, dict[str, str], dict[str, str]]:
@@ -223,10 +223,10 @@ def _find_group(columns: Columns) -> tuple[str, dict[str, str], dict[str, str]]:
         f"`rating`; found {several or columns.listed}."
     )
     if filled:
-        raise InputError(f"{problem} Remove or rename all but one group.")
+        raise InputError(f"{problem} Remove or rename the columns of all groups but one.")
     problem += explain_log(columns)
     if "label" in columns.schema:
-        problem += " The file has labels. Pass the table with the judge's readings instead."
+        problem += " The file contains labels. Pass the table with the judge's readings instead."
     raise propose_ratings(problem, columns)
 
 

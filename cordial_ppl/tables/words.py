@@ -40,13 +40,13 @@ def read_words(path: Path, items: Sequence[str], column: str, id: Sequence[str] 
         text = as_text(cell) if is_filled(cell) else ""
         if words.setdefault(normalize("NFC", item), text) != text:
             where = columns.where(row)
-            raise InputError(f"{path}: {quote(item)} has another text in {where}. Keep one text.")
+            raise InputError(f"{path}: {quote(item)} has a second text in {where}. Keep only one.")
     texts = [words.get(normalize("NFC", item), "") for item in items]
     absent = [item for item, text in zip(items, texts, strict=True) if not text]
     if absent:
         raise InputError(
             f"{path}: column {column!r} has no text for {count(len(absent), 'item')}: "
-            f"{list_names(absent, 3)}. Use the same ids, or name another table or column."
+            f"{list_names(absent, 3)}. Use matching ids, or name a different table or column."
         )
     return texts
 

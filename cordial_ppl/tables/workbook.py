@@ -42,7 +42,7 @@ def read_sheet(path: Path) -> Iterator[tuple[int, Sequence[str]]]:
     except (fastexcel.FastExcelError, ValueError) as error:
         raise FileError(f"{path} is damaged or not a workbook: {first_line(error)}.") from error
     if others := [name for name in book.sheet_names if name != sheet.name]:
-        shown = f"{quote(sheet.name)}. Ignored: {list_names(others)}"
+        shown = f"{quote(sheet.name)}, and ignored {list_names(others)}"
         warn(f"{path}: read only the first visible sheet, {shown}.")
     # What Excel alone can tell is asked of the XML, if it has the usual form.
     with suppress(BadZipFile, KeyError, StopIteration, ElementTree.ParseError):

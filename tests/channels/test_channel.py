@@ -111,10 +111,10 @@ def test_a_file_is_named_after_itself_and_keeps_its_identity(tmp_path, monkeypat
     path.write_text("def model(readings, labels=None):\n    return 2\n")
     os.utime(path, ns=(1, 1))
     assert load_channel(path).model(None) == 2
-    with pytest.raises(ChannelError, match="no channel file at .*none.py"):
+    with pytest.raises(ChannelError, match="cannot find a channel file at .*none.py"):
         load_channel(tmp_path / "none.py")
     (tmp_path / "folder.py").mkdir()
-    with pytest.raises(ChannelError, match="no channel file at .*folder.py"):
+    with pytest.raises(ChannelError, match="cannot find a channel file at .*folder.py"):
         load_channel(tmp_path / "folder.py")
     # Bytecode that Python keeps beside a file is told from it by whole seconds and its size.
     monkeypatch.setattr("sys.dont_write_bytecode", False)
@@ -133,8 +133,8 @@ def test_a_file_is_named_after_itself_and_keeps_its_identity(tmp_path, monkeypat
         ("x = 1\ndef model(readings:\n", r"SyntaxError: .* \(line 2\)"),
         ("x = 1\nraise SystemExit(3)\n", r"raised an error: SystemExit: 3 \(line 2\)"),
         ("\n\nimport nothing_of_that_name\n", r"No module named .* \(line 3\)"),
-        ("EXAMPLES = {'length': (5, 2)}\n", "must name covariates and give the range of each"),
-        ("LEVELS = {'user': 0}\n", "the number of levels of each"),
+        ("EXAMPLES = {'length': (5, 2)}\n", "must map each covariate to its range"),
+        ("LEVELS = {'user': 0}\n", "each covariate to its number of levels"),
         ("PARAMETERS = {'skew': 3}\n", "PARAMETERS"),
         ("PARAMETERS = {'skew': ' '}\n", "PARAMETERS"),
         ("PARAMETERS = 'skew'\n", "PARAMETERS"),

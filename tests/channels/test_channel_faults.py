@@ -111,7 +111,7 @@ CHANGES = {
     "numpy": (lambda x, z: x + np.random.default_rng().normal(size=x.shape), BESIDE),
     "noise": (
         lambda x, z: x * jax.random.uniform(draw_key(), x.shape),
-        "draws a random value that is no para",
+        "draws a random value that is not a para",
     ),
     "param": (lambda x, z: x * numpyro.param("s", 1.0), r"numpyro.param\('s', ...\)"),
     "twice": (
@@ -123,11 +123,11 @@ CHANGES = {
         "observed site 'more'",
     ),
     "branch": (lambda x, z: x if sample("a", dist.Normal()) > 0 else -x, "branches on"),
-    "tanh": (lambda x, z: x * np.tanh(sample("a", dist.Normal())), "converts one to NumPy"),
+    "tanh": (lambda x, z: x * np.tanh(sample("a", dist.Normal())), "converts them to NumPy"),
 }
 PRIORS = {
-    "Delta(1.0)": "by dist.Delta: a prior must be",
-    "Delta(jnp.ones(2)).to_event(1)": "by dist.Delta: a prior must be",
+    "Delta(1.0)": "with dist.Delta: a prior must be",
+    "Delta(jnp.ones(2)).to_event(1)": "with dist.Delta: a prior must be",
     "ImproperUniform(constraints.positive, (), ())": "improper prior for 't': a prior must be",
     "ProjectedNormal(jnp.ones(3))": "cannot use .*: a prior must be",
     "Poisson(2.0)": "a discrete site 't'",
@@ -147,7 +147,7 @@ FAULTS |= {
         r"observes \[4, 3, 2, 1, 0\] for texts with the labels",
     ),
     "merged": (observed(lambda z: jnp.where(z == 1, 0, z)), r"observes \[0, 0, 2, 3, 4\]"),
-    "forgotten": (observed(lambda z: None), "'z' .over 0..K-1 for each text. is not observed"),
+    "forgotten": (observed(lambda z: None), "'z' .0..K-1 for each text. is not observed"),
     "obs_mask": (observed(obs_mask=lambda x: x.logits[:, 0] < 9), "'z_observed' and 'z_unobse"),
     "negative": (negative, "must be positive and sum to one"),
     "to_event": (beside_the_axis("z"), "without .to_event"),
@@ -164,7 +164,7 @@ FAULTS |= {
     "leaving": (leaving, "raised an error: SystemExit: bye"),
     "counts": (
         lambda r, labels=None: numpyro.sample("label", dist.Poisson(len(r.logits)), obs=labels),
-        "a discrete site 'label' .* label site must have batch shape",
+        "a discrete site 'label' .* label site must .* have batch shape",
     ),
     "shape": (lambda r, labels=None: cp.observe(jnp.zeros((3, 2)), labels), r"of shape \[n, K\]"),
     "empty": (lambda r, labels=None: cp.observe(r.logits, labels), "has no parameter"),

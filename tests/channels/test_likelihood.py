@@ -119,7 +119,7 @@ def test_models_that_branch_that_fail_for_a_text_and_of_another_size():
     fitted = cp.ChannelCalibrator(channel, inference="mode").fit(small, LABELS)
     with pytest.raises(cp.InputError, match="gives no probabilities for row 1"):
         fitted.predict_proba(np.stack([small[0], 40 * small[1]]))
-    with pytest.raises(cp.ChannelError, match="of 5 options must count up to 4"):
+    with pytest.raises(cp.ChannelError, match="with 5 options, labels go up to 4"):
         cp.ChannelCalibrator(cp.channels.Channel("wider", wider)).fit(LOGITS, LABELS)
 
 

@@ -24,7 +24,7 @@ def test_masked_rows_are_no_readings(rows: Any) -> None:
     with pytest.raises(cp.InputError, match=r"found a masked cell in row 1, column 1"):
         cp.RawReading().fit(masked, LABELS)
     records = np.zeros(3, [("a", float), ("b", float)])
-    with pytest.raises(cp.InputError, match=r"Pass one field, or a column per field\.$"):
+    with pytest.raises(cp.InputError, match=r"Pass one of its fields, or one column per field\.$"):
         cp.RawReading().fit(records, LABELS)
 
 

@@ -207,7 +207,7 @@ def test_accuracy_by_weight(stack):
         ({"texts": [1, 2]}, "text names must have one entry for each of 20"),
         ({"texts": [None, *"abcdefghijklmnopqrs"]}, "found None in row 0"),
         ({"texts": np.ones(20) / 2}, "names or whole numbers; found 0.5 in row 0"),
-        ({"labels": [[0, None]] * 19 + [[None, -1]]}, "row 19 has none"),
+        ({"labels": [[0, None]] * 19 + [[None, -1]]}, "row 19 has no label"),
         ({"labels": [[0, 1]] * 19 + [[1, 9]]}, "found 9 in row 19, column 1"),
         ({"labels": [[0, 1]] * 19 + [[1]]}, r"shape \[n\], or \[n, annotators\]"),
         ({"labels": [[0, 1]] * 19}, "got 20 rows of logits but 19 rows of labels"),

@@ -85,7 +85,9 @@ def test_options_may_be_those_of_a_type(ratings, options):
     ],
 )
 def test_options_are_asked_for_and_whole_ones_proposed(ratings, proposal):
-    with pytest.raises(SettingNeeded, match="ratings alone do not show the full scale") as raised:
+    with pytest.raises(
+        SettingNeeded, match="ratings alone do not show which options the scale has"
+    ) as raised:
         cp.readings_from_ratings(ratings)
     assert (raised.value.setting, raised.value.value) == ("options", proposal)
 
@@ -106,9 +108,12 @@ def test_averages_are_rounded_when_it_is_asked_for():
         ([1, 7], "whole numbers 0..6; found 7 in row 1"),
         ([None, 7], "found 7 in row 1"),
         (["\u22121"], "must be whole numbers"),
-        ([], "no ratings"),
-        ([None], "no ratings"),
-        ([[1, 2]], r"shape \[n\], .* found \[1, 2\]. For several samples .* readings_from_counts"),
+        ([], "every rating is missing"),
+        ([None], "every rating is missing"),
+        (
+            [[1, 2]],
+            r"shape \[n\], .* found \[1, 2\]. If a text has several .* readings_from_counts",
+        ),
     ],
 )
 @pytest.mark.filterwarnings("ignore:no rating for")

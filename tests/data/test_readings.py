@@ -142,7 +142,7 @@ def test_masks_are_missing_options(mask):
 
 def test_probabilities_in_the_place_of_logits_are_warned_of():
     probs = np.random.default_rng(0).dirichlet(np.ones(4), 20)
-    with pytest.warns(CordialWarning, match="If these are probabilities"):
+    with pytest.warns(CordialWarning, match="If these numbers are probabilities"):
         as_logits(probs)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -51,7 +51,7 @@ def test_default_labels_of_every_kind_are_positions(size, kind):
         ([0, None], "must not be missing.*row 1"),
         (["0", ""], "must not be missing.*row 1"),
         (pd.array([0, None], dtype="Int64"), "must not be missing.*row 1"),
-        ([], "no labels"),
+        ([], "labels must have at least one entry; found none"),
         ([[0], [1]], r"shape \[n\]"),
         ([[0], [1, 2]], r"one name or number per entry; found \[0\] in row 0"),
         ([1, [2]], r"one name or number per entry; found \[2\] in row 1"),

@@ -177,7 +177,7 @@ def test_a_difference_is_known_better_than_its_parts_alone_say(estimate):
         assert each["difference_low"] > 0
         found = wide.difference(each["higher"], each["lower"])
         assert found.lower == each["difference_low"]
-    with pytest.raises(cp.InputError, match="there is no group 'z'. The groups are"):
+    with pytest.raises(cp.InputError, match="'z' is not a group. The groups are"):
         estimate.difference(a, "z")
 
 
@@ -345,7 +345,7 @@ def test_a_group_and_an_option_without_labels_are_not_known():
     [
         ({"rows": ROWS[:-1]}, "rows .* .0..299. of the 40 texts labelled"),
         ({"rows": ROWS + 0.5}, "rows"),
-        ({"rows": np.zeros(40, int)}, "one position for two texts"),
+        ({"rows": np.zeros(40, int)}, "the same position for two texts"),
         ({"rows": ROWS + TEXTS}, "rows .* .0..299."),
         ({"rows": np.arange(40)}, r"logits\[0\] .* label 0"),
         ({"groups": NAMES[:-1]}, "groups .* 300 texts; got 299"),
@@ -356,15 +356,18 @@ def test_a_group_and_an_option_without_labels_are_not_known():
         ({"probabilities": np.zeros(40)}, "probabilities"),
         ({"probabilities": [0.5] * 39 + [1.5]}, "above 0 and at most 1 .* got 1.5 in row 39"),
         ({"probabilities": [0.5] * 39 + [np.nan]}, "probabilities must be finite.* row 39"),
-        ({"probabilities": [0.5]}, "for each of 40 labels, got 1[.]"),
+        ({"probabilities": [0.5]}, "for each of 40 labels; got 1[.]"),
         ({"probabilities": ["likely"] * 40}, "probabilities must be numbers"),
-        ({"strata": [0, 1]}, "strata must have one entry per text: expected 300, got 2"),
+        ({"strata": [0, 1]}, "strata must have one entry per text: expected 300; got 2"),
         ({"of": "all"}, "like-these, these"),
         ({"clusters": NAMES[:-1]}, "clusters .* got 299"),
         ({"clusters": ["x"] * TEXTS}, "clusters .* 'x'"),
-        ({"clusters": NAMES, "pairs": NAMES}, "clusters and pairs"),
-        ({"pairs": NAMES}, r"a pair .* '[abcd]' has \d\d"),
-        ({"pairs": np.arange(TEXTS)}, "no pair has texts of two groups"),
+        (
+            {"clusters": NAMES, "pairs": NAMES},
+            "pairs act as clusters, so the two cannot be combined",
+        ),
+        ({"pairs": NAMES}, r"a pair .* '[abcd]' contains \d\d"),
+        ({"pairs": np.arange(TEXTS)}, "no pair contains texts from two groups"),
         ({"groups": None, "pairs": NAMES}, "pairs need groups"),
         ({"passing": ["9"]}, "'9'"),
         ({"passing": list("01234")}, "not all"),

@@ -150,12 +150,12 @@ def test_texts_are_found_by_name_and_new_ones_told_apart(fit):
 @pytest.mark.parametrize(
     "readings, settings, message",
     [
-        ([TEST], {}, "at least two points in time, got 1"),
+        ([TEST], {}, "at least two points in time; got 1"),
         ([TEST, TEST], {"level": 2}, "level"),
         ([TEST[:1], TEST[:1]], {"texts": [["a"], ["b"]]}, "look 1 .* shares no text"),
         ([TEST[:2], TEST[:2]], {"texts": [["a", "b"], ["a", "a"]]}, "look 1 contains a text twice"),
         ([TEST[:2], TEST[:2]], {"texts": [["a", "b"], ["a"]]}, "2 texts; got 1"),
-        ([TEST, TEST], {"texts": ["ab"]}, "2 entries, one per look, got 1"),
+        ([TEST, TEST], {"texts": ["ab"]}, "2 entries, one per look; got 1"),
         ([TEST, TEST[:, :3]], {}, "5 columns; found 3"),
         ([TEST, TEST[:9]], {}, "40 and 9 rows"),
         ([TEST, TEST], {"texts": 3}, "texts must be a list"),
@@ -187,5 +187,5 @@ def test_an_estimator_stands_for_its_fit_and_anything_else_is_refused(ask):
     with pytest.raises(cp.NotFittedError, match="Call fit"):
         ask(cp.TemperatureScaling())
     for wrong in (3, None, {}):
-        with pytest.raises(cp.InputError, match="its fit_ attribute.*, got "):
+        with pytest.raises(cp.InputError, match="its fit_ attribute.*; got "):
             ask(wrong)

@@ -172,8 +172,8 @@ def test_a_fault_is_told_with_its_file(tmp_path):
         write(folder / "a.parquet", lengths, 0, 40)
         refuse("'length' .* in row 59 of b.parquet", lengths, covariates=["length"])
     refuse("no column 'width'; found .*'length'", lengths, covariates=["width"])
-    refuse("b.parquet and a.parquet .* only one has 'length'", readings())
-    refuse("only one has 'x'", lengths.with_columns(x=pl.lit(1)))
+    refuse("b.parquet and a.parquet .* only one file has 'length'", readings())
+    refuse("only one file has 'x'", lengths.with_columns(x=pl.lit(1)))
     (folder / "b.parquet").write_text("{}\n")
     (tmp_path / "none").mkdir()
     for path, name in ((folder, "b.parquet is damaged"), (tmp_path / "none", "none")):
@@ -224,7 +224,7 @@ def test_columns_of_other_names(cordial, folder):
     predict = "predict", "judge.cordial", "letters.parquet", "--options", "a,b,c,d,e", "-o"
     assert "The options are 'a', 'b'" in cordial(*predict, "o.parquet", status=2).stderr
     few = cordial(*predict[:3], "--options", "a,b", "-o", "o.parquet", status=2)
-    assert "2 options, but judge.cordial was fitted on 5" in few.stderr
+    assert "2 options, but judge.cordial has 5 options" in few.stderr
     write(Path("letters.parquet"), letters)
     cordial(*predict, "o.parquet")
     cordial("predict", "judge.cordial", "parts", "-o", "same.parquet")

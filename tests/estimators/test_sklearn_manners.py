@@ -62,7 +62,7 @@ def test_settings_are_kept_as_they_were_given(estimator):
     assert found.get_params(deep=False).keys() == given.keys()
     assert all(found.get_params()[name] is given[name] for name in given)
     assert clone(estimator).set_params(**given).get_params().keys() == given.keys()
-    with pytest.raises(cp.InputError, match="set_params may name one of .*options.*; got 'sede'"):
+    with pytest.raises(cp.InputError, match="set_params may name only .*options.*; got 'sede'"):
         estimator.set_params(sede=1)
 
 
@@ -240,7 +240,7 @@ def test_a_pickle_needs_the_channel_file_as_it_was(of_a_file):
         pickle.loads(content)
     path.unlink()
     assert copy.deepcopy(judge).weights_ == judge.weights_
-    with pytest.raises(cp.ChannelError, match="there is no channel file"):
+    with pytest.raises(cp.ChannelError, match="cannot find a channel file"):
         pickle.loads(content)
 
 

@@ -146,7 +146,9 @@ def test_the_grid_agrees_with_its_channel():
 def test_users_of_a_channel_are_whole_numbers_and_nothing_is_before_the_fit(fitted):
     logits, labels, channel = np.log(PROBS[:4]), LABELS[:4], cp.channels.user_channel(2)
     for wrong in ([0, 1, 2, 0], [0, 0.5, 1, 0], [0, -1, 1, 0]):
-        with pytest.raises(cp.InputError, match=r"'user' must be whole numbers 0..1.*in row \d"):
+        with pytest.raises(
+            cp.InputError, match=r"'user' must contain only whole numbers 0..1.*in row \d"
+        ):
             cp.fit_channel(channel, logits, labels, covariates={"user": wrong})
     with pytest.raises(cp.InputError, match="needs the covariate 'user'"):
         cp.fit_channel(channel, logits, labels)
@@ -304,7 +306,7 @@ def test_data_frames_and_clones(library):
         ({"order": [1, 2]}, r"order .* 192 texts; got shape \[2\]"),
         ({"labels": LABELS[:3]}, r"labels .* 192 texts; .*\[3\]"),
         ({"labels": [7] * 192}, "7"),
-        ({"probs": 2 * PROBS}, "probs must be .*sum to one"),
+        ({"probs": 2 * PROBS}, "probs must contain .*sum to one"),
         ({"probs": PROBS[0]}, "probs must have n >= 1 rows"),
         ({"probs": None}, "has no out_of_fold_"),
         *(({"sigma": sigma}, "sigma") for sigma in ("best", 0, -1.0, np.inf, np.nan, True)),
@@ -356,7 +358,7 @@ def test_numbers_and_dates_are_put_in_order(fitted, order):
     ],
 )
 def test_what_is_neither_is_refused(fitted, order, found):
-    with pytest.raises(cp.InputError, match=f"order must be .* a time zone .*, got {found}"):
+    with pytest.raises(cp.InputError, match=f"order must be .* a time zone .*; got {found}"):
         fitted.predict_in_order(
             PROBS[: len(order)], LABELS[: len(order)], ["x"] * len(order), order
         )

@@ -65,7 +65,7 @@ def test_every_channel_is_sound(name):
         ("every_text", "depends on the number of texts"),
         ("factor", "numpyro.factor('more', ...)"),
         ("peeks", "with other texts, some of them labelled"),
-        ("plate", "must index the plate. Add LEVELS = {'user': 3} to the file"),
+        ("plate", "must index this plate. Add LEVELS = {'user': 3} to the file"),
     ],
 )
 def test_a_broken_contract_is_the_one_line(tmp_path, name, words):
@@ -157,11 +157,11 @@ def test_ranks_find_a_posterior_of_another_width(width):
     [
         (
             (GALLERY[0].parent / "verbosity.py", np.eye(5), [0, 1]),
-            "the covariate 'length'",
+            "covariate 'length' is missing",
         ),
-        (("location", np.eye(5)), "must be passed together"),
+        (("location", np.eye(5)), "only one of logits and labels was passed"),
         (("location", np.eye(5), [0, 1, 2, 3, 4, 0]), "got 5 rows of logits but 6 labels"),
-        (("location",), "needs 20 or more data sets, got 3"),
+        (("location",), "needs 20 or more data sets; got 3"),
     ],
 )
 def test_bad_input(five, given, message):

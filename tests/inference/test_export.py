@@ -238,7 +238,7 @@ def test_texts_of_ones_own_are_those_of_the_fit(judge):
     tree: Any = judge.to_datatree(LOGITS, NAMED)
     expected = judge.to_datatree()["location"]["log_likelihood"]["label"].values
     np.testing.assert_array_equal(tree["location"]["log_likelihood"]["label"].values, expected)
-    with pytest.raises(cp.InputError, match="passed together"):
+    with pytest.raises(cp.InputError, match="only one of logits and labels was passed"):
         judge.to_datatree(LOGITS)
     with pytest.raises(cp.NotFittedError):
         cp.Cordial().to_datatree()

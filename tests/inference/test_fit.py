@@ -168,7 +168,7 @@ def test_what_cannot_be_fitted():
         (LABELS, {"method": "map"}, "default, laplace, mode, nuts; got 'map'"),
         (LABELS[:3], {}, "20 rows .* 3 labels"),
         (LABELS + 1, {}, "0..4"),
-        (LABELS, {"seed": -1}, "seed must be a whole number 0.."),
+        (LABELS, {"seed": -1}, "seed must be a whole number from 0 to"),
     )
     for labels, settings, named in faults:
         with pytest.raises(cp.InputError, match=named):

@@ -140,7 +140,7 @@ def test_fits_are_the_modes(learned):
     for change, message in {
         lambda: whole.join(whole): "'task 0' is in two",
         lambda: table(("location",)).join(learned): "no channel in common",
-        lambda: whole.leave_out(["task 9"]): r"'task 9' .* leave_out=\('task 0',\)",
+        lambda: whole.leave_out(["task 9"]): r"'task 9'. The tasks .* leave_out=\('task 0',\)",
         lambda: whole.leave_out("task 0"): "got 'task 0'",
         lambda: whole.leave_out(["task 0", "task 1"]): "at least 2 tasks or judges",
     }.items():
@@ -177,7 +177,7 @@ def test_a_stack_takes_it_as_the_gaussians_that_it_is(learned, tmp_path):
         (lambda meta: meta["fits"][1].update(spread=0.0), "`float` > "),
         (lambda meta: meta["fits"][1]["modes"]["mixture"].update(gain=[1e10]), "`float` <= "),
         (lambda meta: meta["rule"].update(name="odd"), "rule must be one of cautious"),
-        (lambda meta: meta.update(fits=[]), "at least .*, got none"),
+        (lambda meta: meta.update(fits=[]), "at least .*; got none"),
     ],
 )
 def test_files_that_are_no_priors(damage, message, tmp_path):
@@ -208,7 +208,7 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
         lambda: learned.of(target("location")): "for drifting, not for channel 'location'",
         lambda: table().of(target(mine)): "mixture.py differs",
         lambda: table().of(target(vector)): "but channel 'mixture' has ",
-        lambda: table().of(target(scalar)): "has temperature, strength_log_odds",
+        lambda: table().of(target(scalar)): "has the parameters temperature, strength_log_odds",
     }.items():
         with pytest.raises(cp.InputError, match=message):
             refused()
@@ -219,7 +219,11 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
     [
         ({}, {}, "at least 2 tasks or judges"),
         ("ours", {}, "tasks must be"),
-        (TASKS, {"leave_out": ["mine"]}, "'mine' to exclude. The tasks are 'ours', 'theirs'"),
+        (
+            TASKS,
+            {"leave_out": ["mine"]},
+            "no task is called 'mine'. The tasks are 'ours', 'theirs'",
+        ),
         (TASKS, {"rule": "odd"}, "rule must be one of"),
         (TASKS, {"channels": []}, "channels must list at least one"),
         ({**TASKS, ("ours", ""): TASKS["ours"]}, {}, "occurs twice"),
@@ -321,13 +325,13 @@ def test_one_parameter_is_replaced_and_the_others_are_not(name, value, expected)
     [
         ({"magic": (0.0, 1.0)}, "unknown parameter 'magic'. The parameters are"),
         ({"mixture": {"bias": (0.0, 1.0)}}, "unknown parameter 'bias'"),
-        ({"offset": 0.5}, "a NumPyro distribution, got 0.5"),
+        ({"offset": 0.5}, "a NumPyro distribution; got 0.5"),
         ({"offset": (0.0, -1.0)}, "a positive scale, .* got "),
         ({"strength": (0, 1), "strength_log_odds": (0, 1)}, "are the same parameter"),
-        ({"offset": ([0.0, 1.0], 1.0)}, "one location and scale"),
+        ({"offset": ([0.0, 1.0], 1.0)}, "one location and one scale"),
         (lambda: {"gain": dist.Normal(1.0, 0.1)}, "must be Gaussian on the unconstrained scale"),
         (lambda: {"offset": dist.StudentT(3.0)}, "in the channel file"),
-        ({"magic": {"offset": (0.0, 1.0)}}, "may name the channels mixture"),
+        ({"magic": {"offset": (0.0, 1.0)}}, "may name only the channels mixture"),
     ],
 )
 def test_bad_priors(prior, message):

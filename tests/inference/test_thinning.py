@@ -64,7 +64,7 @@ def test_few_draws_those_without_weight_and_none():
     rows, _ = thin(features, weights, 50)
     assert (rows % 2 == 1).all()
     for size in (0, -1):
-        with pytest.raises(InputError, match=f"must be at least 1, got {size}"):
+        with pytest.raises(InputError, match=f"must be at least 1; got {size}"):
             thin(np.zeros((3, 2)), np.full(3, 1 / 3), size)
 
 

@@ -54,7 +54,7 @@ def test_every_answer_is_on_disk_before_the_next_text(opened):
     assert [row["label_event"] for row in rows] == ["label", "undo", "label", "unratable"]
     assert [row["label_row"] for row in rows] == [1, 2, 3, 4]
     assert {row["annotator"] for row in rows} == {"ann"} and all(row["label_time"] for row in rows)
-    with pytest.warns(match="skipped 1 of 2 rows without a label"):
+    with pytest.warns(match="skipped 1 rows .of 2. without a label"):
         assert read_file(path) == {first: "2"}
 
 
@@ -150,12 +150,15 @@ def test_two_people_have_a_file_each_that_are_one_table(tmp_path):
             for _ in range(5):
                 opened.label("3")
         assert ann.page.work.items == bob.page.work.items
-        with pytest.raises(FileError, match="open in another"), open_page(tmp_path):
+        with pytest.raises(FileError, match="already open in .cordial label"), open_page(tmp_path):
             pass
     with pytest.raises(FileError, match="'ann', not 'bob'"), open_page(tmp_path, who="bob"):
         pass
     with open_page(tmp_path, "new.jsonl") as opened:
-        with pytest.raises(FileError, match="open in another"), open_page(tmp_path, "new.jsonl"):
+        with (
+            pytest.raises(FileError, match="already open in .cordial label"),
+            open_page(tmp_path, "new.jsonl"),
+        ):
             pass
         opened.label()
     assert len(read_file(tmp_path / "new.jsonl")) == 1
@@ -186,7 +189,7 @@ def test_a_file_of_something_else_is_left_alone(tmp_path, line):
     path = tmp_path / "labels.jsonl"
     content = line + "\n" * (line != "no end")
     path.write_text(content, "latin-1")  # As an old editor does.
-    with pytest.raises(FileError, match="Name another"), open_page(tmp_path):
+    with pytest.raises(FileError, match="Name a different file"), open_page(tmp_path):
         pass
     assert path.read_text("latin-1") == content
 
@@ -211,7 +214,7 @@ def test_the_file_equals_what_was_clicked(tmp_path, seed):
                     clicked[item] = label
                     opened.post("/answer", item=item, event=event, label=label)
     wanted = {item: label for item, label in clicked.items() if label}
-    with pytest.warns(match="rows without a label"):
+    with pytest.warns(match="rows .of 30. without a label"):
         assert read_file(tmp_path / "labels.jsonl") == wanted
 
 

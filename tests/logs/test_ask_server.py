@@ -65,7 +65,7 @@ def test_what_was_answered_is_not_asked_again(ask, server):
     ask("--question", "How good is it?")
     assert len(server.asked) == 24
     ANSWERS.write_text("item_id,text\n")
-    assert "another file" in ask(status=2).stderr
+    assert "a different file" in ask(status=2).stderr
 
 
 @pytest.mark.parametrize("path", ["decisions", "systemone"])

@@ -99,9 +99,9 @@ def test_a_scale_is_never_the_order_of_one_row(log):
     words = {"4": "fair", "5": "good", "3": "poor"}
     rows = [{words[name]: p for name, p in row["x"].items()} for row in falling]
     choices = [{"tone": {"type": "choice", "probabilities": row}} for row in rows]
-    with pytest.raises(SettingNeeded, match="several orders"):
+    with pytest.raises(SettingNeeded, match="in different orders"):
         cp.read(log(*({"x": row} for row in rows)), answer="x")
-    with pytest.raises(SettingNeeded, match="several orders"):
+    with pytest.raises(SettingNeeded, match="in different orders"):
         read(log, *choices)
     one = read(log, *choices, options="poor,fair,good")
     np.testing.assert_allclose(table(one), [[0.1, 0.7, 0.2], [0.7, 0.2, 0.1]])

@@ -340,5 +340,5 @@ def test_what_is_no_response_names_its_row(log, response):
 
 
 def test_readings_are_of_one_kind(log):
-    with pytest.raises(InputError, match="one kind"):
+    with pytest.raises(InputError, match="must all be of the same kind"):
         read(log, chat(TOPS), openai("4"))

@@ -92,10 +92,10 @@ def forge(path, header=None, arrays=None):
 @pytest.mark.parametrize(
     ("header", "arrays", "message"),
     [
-        ({"version": 2}, None, "has file format 2, but this .* reads 3. Fit and save again"),
+        ({"version": 2}, None, "has file format 2, but this .* reads format 3. Fit again"),
         ({"kind": "prior"}, None, "contains a 'prior'; expected a 'calibrator', made by `cordial"),
         ({"meta": META | {"seed": 1}}, None, "do not match the digest"),
-        ({}, {"count": np.array(np.nan)}, "'count' must be finite numbers"),
+        ({}, {"count": np.array(np.nan)}, "'count' must contain finite numbers"),
         ({}, {"count": np.zeros(2, np.complex64)}, "finite numbers; found complex64"),
     ],
 )

@@ -194,7 +194,7 @@ def test_what_a_sheet_shows_otherwise(desk, doubt):
         warnings.simplefilter("always")
         found = read_labels("desk.xlsx", readings.scale)
     places = {"hidden": "row 5", "column": "hidden columns were read (1 found: AB)"}
-    places |= {"sheet": "'final'. Ignored: 'draft'", "merged": "D4:D5", "formula": "B4"}
+    places |= {"sheet": "'final', and ignored 'draft'", "merged": "D4:D5", "formula": "B4"}
     texts = [str(warning.message) for warning in caught if "a label" not in str(warning.message)]
     assert [places[doubt] in text for text in texts] == [True] * (doubt in places)
     assert len(found.labels) == LABELLED - (doubt == "formula")

@@ -237,7 +237,7 @@ def test_texts_of_one_task_each_need_no_task(text):
 def test_swapped_tables_are_told(text):
     readings = text("r.csv", "item_id,p_0,p_1", "a,.5,.5", "b,.5,.5")
     labels = text("l.csv", "item_id,label", "a,1", "b,0")
-    with pytest.raises(InputError, match="l.csv .* The file has labels"):
+    with pytest.raises(InputError, match="l.csv .* The file contains labels"):
         read_labelled(labels, readings)
     rated = text("s.csv", "text,score", "a,1", "b,0")
     graded = text("g.csv", "text,grade", "a,1", "b,0")
@@ -245,7 +245,7 @@ def test_swapped_tables_are_told(text):
     with pytest.raises(InputError, match="s.csv has this column") as refused:
         read_labelled(graded, rated, **chosen)
     assert not isinstance(refused.value, SettingNeeded)
-    with pytest.raises(InputError, match="'score' cannot be both ratings and labels"):
+    with pytest.raises(InputError, match="'score' cannot hold both ratings and labels"):
         read_labelled(rated, rated, **chosen | {"label": ["score"]})
     with pytest.raises(SettingNeeded) as raised:
         read_labelled(rated, graded, **chosen | {"label": ()})

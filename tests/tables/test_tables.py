@@ -69,7 +69,7 @@ def test_a_byte_order_mark_and_cells_over_several_lines(tmp_path):
     assert (table.item_ids, table.extras) == (["a", "b"], {"note": ["x\r\ny", ""]})
     np.testing.assert_array_equal(table.covariates(["logit_2"])["logit_2"], [2, 2])
     for name, message in (
-        ("note", "column 'note' must be numbers; found .* in line 3"),
+        ("note", "column 'note' must contain only numbers; found .* in line 3"),
         ("height", "r.csv has no column 'height'; found 'item_id', 'note'"),
     ):
         with pytest.raises(InputError, match=message):
@@ -238,11 +238,11 @@ def test_options_never_take_the_place_of_a_gap(text):
     for names in ("p_1,p_2,p_4", "p_1,p_2,p_good", "p_3,p_2,p_1"):
         path = text("r.csv", f"item_id,{names}", "x,.2,.3,.5")
         for options in (("0", "1", "2"), ("poor", "fair", "better")):
-            with pytest.raises(InputError, match="has columns for other options"):
+            with pytest.raises(InputError, match="has columns that do not match the options"):
                 read_readings(path, options=options)
     assert read_readings(path).scale.options == ("3", "2", "1")
     words = text("w.csv", "item_id,p_poor,p_fair,p_good", "x,.2,.3,.5")
-    with pytest.raises(InputError, match="has columns for other options"):
+    with pytest.raises(InputError, match="has columns that do not match the options"):
         read_readings(words, options=("bad", "fair", "good"))
     assert read_readings(words, options=("1", "2", "3")).scale.aliases == ("poor", "fair", "good")
 
@@ -265,7 +265,7 @@ def test_options_that_columns_number_otherwise(text):
         if fits:
             assert read_readings(readings, reader="a", options=own).scale.aliases == ("1", "2", "3")
         else:
-            with pytest.raises(InputError, match="has columns for other options"):
+            with pytest.raises(InputError, match="has columns that do not match the options"):
                 read_readings(readings, reader="a", options=own)
 
 

@@ -26,7 +26,7 @@ def test_a_text_may_have_a_row_for_each_judge(text):
     log = text("l.csv", "q,reader,text", "a,x,one", "a,y,one", "b,x,two")
     assert read_words(log, ["b", "a"], "text", ["q"]) == ["two", "one"]
     other = text("o.csv", "item_id,text", "a,one", "a,uno")
-    with pytest.raises(InputError, match=r"'a' has another text in line 3"):
+    with pytest.raises(InputError, match=r"'a' has a second text in line 3"):
         read_words(other, ["a"], "text")
 
 

@@ -19,14 +19,14 @@ SHUFFLES = 2000
 
 
 class Bias(NamedTuple):
-    """A group whose labels the calibrator misses in one direction.
+    """A group whose labels the calibrator predicts consistently too low or too high.
 
     Attributes:
         column: the column that names the groups.
-        group: the group that is furthest off.
+        group: the group with the largest error.
         labels: number of its labels.
-        residual: its mean label less the mean that the calibrator predicts out of fold.
-        p: probability of such a column by chance, over all columns that were tested.
+        residual: mean label of the group minus the mean that the calibrator predicts out of fold.
+        p: probability that any of the tested columns has such a group by chance.
     """
 
     column: str

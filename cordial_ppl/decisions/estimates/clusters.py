@@ -46,7 +46,7 @@ def number_clusters(
         return None
     if clusters is not None and pairs is not None:
         raise InputError(
-            "clusters and pairs cannot be combined. Pass one of the two; pairs act as clusters."
+            "pairs act as clusters, so the two cannot be combined. Pass only one of them."
         )
     noun = "clusters" if pairs is None else "pairs"
     cells = check_cells(noun, clusters if pairs is None else pairs, count)
@@ -54,7 +54,7 @@ def number_clusters(
     if len(names) < 2:
         raise InputError(f"{noun} must differ between texts, but all are {quote(str(names[0]))}.")
     if groups is not None and groups.max() >= GROUPS:
-        raise InputError(f"{noun} support at most {GROUPS} groups, got {groups.max() + 1}.")
+        raise InputError(f"{noun} support at most {GROUPS} groups; got {groups.max() + 1}.")
     if pairs is not None:
         _check_pairs(codes, groups, names)
     return codes
@@ -63,18 +63,18 @@ def number_clusters(
 def _check_pairs(codes: np.ndarray, groups: np.ndarray | None, names: np.ndarray) -> None:
     """Check that groups share pairs, and that each has one text of each."""
     if groups is None:
-        raise InputError("pairs need groups, such as systems. Pass groups, too.")
+        raise InputError("pairs need groups to compare, such as systems. Pass groups as well.")
     cells = np.stack([codes, groups], axis=1)
     unique, first, counts = np.unique(cells, axis=0, return_index=True, return_counts=True)
     if counts.max() > 1:
         row = first[counts.argmax()]
         raise InputError(
-            f"a pair may have one text per group, but {quote(str(names[codes[row]]))} has "
-            f"{counts.max()} texts of one group. If these texts are related, pass clusters instead "
-            "of pairs."
+            f"a pair may contain one text per group, but pair {quote(str(names[codes[row]]))} "
+            f"contains {counts.max()} texts from one group. If these texts are related, pass "
+            "clusters instead of pairs."
         )
     if np.bincount(unique[:, 0]).max() < 2:
-        raise InputError("no pair has texts of two groups, so there is nothing to compare.")
+        raise InputError("no pair contains texts from two groups, so there is nothing to compare.")
 
 
 def fit_by_cluster(

@@ -90,7 +90,7 @@ class Comparison:
         for name in (a, b):
             if name not in self.groups:
                 names = list_names(self.groups)
-                raise InputError(f"there is no group {quote(name)}. The groups are {names}.")
+                raise InputError(f"{quote(name)} is not a group. The groups are {names}.")
         index = list(self.groups).index
         return summarise(self.draws[:, index(a)] - self.draws[:, index(b)], self.level)
 

@@ -17,7 +17,7 @@ from cordial_ppl.errors import InputError, count, list_names, quote
 MOST = 1000
 """Groups that are estimated jointly: thousands of draws of each are held."""
 
-ALIKE = "all labels are identical, so they cannot show how the groups differ"
+ALIKE = "all labels are identical, so the labels cannot show how the groups differ"
 """What is said of groups then."""
 
 
@@ -31,7 +31,7 @@ class Estimate(Comparison):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """List warnings."""
+        """List warnings about the estimates."""
         alone = "all labels are identical, so the shares of other options are very uncertain"
         result = [ALIKE if self.groups else alone] if self.alike else []
         model, other = self.overall.mean, self.rectified
@@ -46,8 +46,8 @@ class Estimate(Comparison):
             rest, chosen = self.sample.scores
             result.append(
                 f"the labelled texts do not look like a random sample (p = {self.sample.p:.2g}): "
-                f"their mean reading is {chosen:.2f}, that of other texts {rest:.2f}. Intervals "
-                "assume random choice. Label texts from a plan, or pass sampling probabilities."
+                f"their mean reading is {chosen:.2f}, against {rest:.2f} in other texts. "
+                "Intervals assume random choice. Use a plan, or pass sampling probabilities."
             )
         if self.uneven is not None:
             group, whole = self.groups[self.uneven], self.overall
@@ -58,18 +58,18 @@ class Estimate(Comparison):
             )
         if self.clusters is not None and self.clusters < FEW:
             result.append(
-                f"only {count(self.clusters, 'cluster')} with labels, so the intervals are "
-                f"unreliable. Label texts from at least {FEW} clusters."
+                f"the labels come from only {count(self.clusters, 'cluster')}, so the intervals "
+                f"are unreliable. Label texts from at least {FEW} clusters."
             )
         if self.unheard:
             result.append(
-                f"nothing is known about {list_names(self.unheard)}, because no text there has a "
-                "reading or a label. Label some of these texts."
+                "nothing is known about groups without any reading or label "
+                f"({list_names(self.unheard)}). Label some texts from these groups."
             )
         unlabelled = [name for name, group in self.groups.items() if not group.labels]
         if unlabelled:
             result.append(
-                f"estimates without any label are extrapolated: {list_names(unlabelled)}."
+                f"estimates for unlabelled groups are extrapolated: {list_names(unlabelled)}."
             )
         return tuple(result)
 

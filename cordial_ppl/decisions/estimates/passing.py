@@ -28,8 +28,8 @@ def as_passing(passing: Any, scale: Scale) -> Bool[np.ndarray, " K"]:
     marks = np.array([option in chosen for option in scale.options])
     if unknown or marks.all() or not marks.any():
         raise SettingNeeded(
-            f"the passing options must be some, but not all, of {list_names(scale.options)}, "
-            f"got {quote(unknown.pop() if unknown else names)}.",
+            "the passing options must be some, but not all, of the options "
+            f"{list_names(scale.options)}; got {quote(unknown.pop() if unknown else names)}.",
             "Name the passing options, for example",
             "passing",
             scale.options[-(scale.size // 2) :],

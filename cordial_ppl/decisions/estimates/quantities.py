@@ -22,10 +22,11 @@ class Population(NamedTuple):
         labels: number of labelled texts among them.
         options: the options, in order.
         mean: mean label, on the scale.
-        at_least: share of texts whose label is at least an option, by option (without the first).
+        at_least: for each option but the first, the share of texts whose label is that option or a
+            higher one.
         effect: mean label of the group minus the calibrator's prediction, on the scale; None for
             the whole corpus.
-        passing: share of texts that people pass, where options that pass are named.
+        passing: share of texts that people pass, if passing options are named.
     """
 
     texts: int

@@ -218,7 +218,7 @@ def number_cells(cells: Any, noun: str, size: int) -> Int64[np.ndarray, " N"] | 
         check_cells(noun, cells, size)
     codes = np.unique(cells, return_inverse=True)[1]
     if codes.shape != (size,):
-        raise InputError(f"{noun} must have one entry per text: expected {size}, got {len(codes)}.")
+        raise InputError(f"{noun} must have one entry per text: expected {size}; got {len(codes)}.")
     return codes
 
 
@@ -267,8 +267,8 @@ def as_probabilities(probabilities: Any, n: int) -> Float64[np.ndarray, " n"]:
     if len(shares) != n or wrong.size:
         result = f"{quote(shares[wrong[0]])} in {name_rows(wrong)}" if wrong.size else len(shares)
         raise InputError(
-            f"probabilities must be one value above 0 and at most 1 for each of {n} labels, got "
-            f"{result}."
+            f"probabilities must contain one value above 0 and at most 1 for each of {n} labels; "
+            f"got {result}."
         )
     return shares
 
@@ -278,7 +278,7 @@ def _as_rows(rows: Any, size: int, n: int) -> Int64[np.ndarray, " n"]:
     inside = result.dtype.kind in "iu" and result.size and 0 <= result.min() and result.max() < size
     if result.shape != (n,) or not inside or len(np.unique(result)) < n:
         raise InputError(
-            f"rows must give one distinct position (0..{size - 1}) for each of {n} labels, got "
+            f"rows must give one distinct position (0..{size - 1}) for each of {n} labels; got "
             f"{quote(rows)}."
         )
     return result.astype(np.int64)
@@ -290,7 +290,7 @@ def _finite(values: Any, name: str) -> Float64[np.ndarray, " n"]:
     if numbers.ndim != 1 or not numbers.size or wrong.size:
         where = f" in {name_rows(wrong)}" if wrong.size else ""
         raise InputError(
-            f"{name} must be finite numbers of shape [n], got shape {list(numbers.shape)}"
+            f"{name} must be finite numbers of shape [n]; got shape {list(numbers.shape)}"
             f"{' with non-finite values' if where else ''}{where}."
         )
     return numbers

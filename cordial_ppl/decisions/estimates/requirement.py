@@ -154,11 +154,11 @@ def parse(text: str) -> Requirement:
     if not parts or not quantity or quantity[-1] in "<=>":
         raise InputError(
             "a requirement must be a quantity, a sign (>=, >, <=, <) and a number, such as "
-            f'"mean >= 4.0", "pass >= .8" or "A - B > 0", got {quote(text)}.'
+            f'"mean >= 4.0", "pass >= .8" or "A - B > 0"; got {quote(text)}.'
         )
     bound = float(parts[3]) / (100 if parts[4] else 1)
     if quantity == PASS and not 0 <= bound <= 1:
-        raise InputError(f"pass must be a share from 0 to 1, such as .3 or 30%, got {quote(text)}.")
+        raise InputError(f"pass must be a share from 0 to 1, such as .3 or 30%; got {quote(text)}.")
     if parts[4] and quantity != PASS:
-        raise InputError(f"only pass can be a percentage, got {quote(text)}. Remove the %.")
+        raise InputError(f"only pass can be a percentage; got {quote(text)}. Remove the %.")
     return Requirement(text.strip(), quantity, parts[2], bound)

@@ -46,7 +46,7 @@ def open_tables(
             warn_of_unread(path, fitted.fit_, table)
             return table, None, warn_of_kind(path, fitted.fit_, paths[0], table)
         if len(paths) > 1:
-            raise InputError(f"{path} was fitted on one judge. Remove --also.")
+            raise InputError(f"{path} was fitted to one judge. Remove --also.")
         counted, fit = list[np.ndarray](), fitted.fit_
         table = open_readings(paths[0], **settings)
         table.check(fit.covariates, fit.levels, lambda logits: counted.append(sketch(logits)))
@@ -62,7 +62,7 @@ def _read_judges(
 ) -> ReadingTable:
     """Read the tables of several judges, some of whom may be missing."""
     if reader and not any(reader in read_columns(path).schema for path in paths):
-        raise InputError("a fusion uses all judges. Name the column of judges, or no reader.")
+        raise InputError("a fusion uses all judges. Name the column of judges, or omit the reader.")
     readers = [name if reader is None else f"{reader}={name}" for name in fitted.readers_]
     table = read_several(paths, **settings, readers=readers, gaps=True)
     silent = np.isnan(table.logits).all(axis=(0, 2))
@@ -85,8 +85,8 @@ def warn_of_kind(path: Path, fit: AnyFit, readings: Path, table: ReadingTable) -
             advice += " A calibrator corrects one model under one prompt. Label some of these "
             advice += "texts and fit a new calibrator."
         warn(
-            f"the readings in {readings} differ in kind from those that {path} was fitted on: "
-            f"{'; '.join(others)}.{advice}"
+            f"the readings in {readings} differ in kind from the readings to which {path} was "
+            f"fitted: {'; '.join(others)}.{advice}"
         )
     return others
 
@@ -98,8 +98,8 @@ def warn_of_unread(path: Path, fit: AnyFit, table: ReadingTable) -> None:
         warn(
             f"{table.columns.path}: {now.mean():.0%} of the texts have no reading, against "
             f"{then.mean():.0%} of the labelled texts of {path}. All texts without a reading get "
-            f"one prediction, based on {count(int(then.sum()), 'label')}. Label more such texts "
-            "and fit again."
+            f"the same prediction, based on {count(int(then.sum()), 'label')}. Label more texts "
+            "without a reading and fit again."
         )
 
 
@@ -109,5 +109,5 @@ def warn_of_drift(path: Path, fit: Fit, readings: Path, drift: Drift | None) -> 
         warn(
             f"{readings}, {path}: {drift.describe(fit.scale)}. Either the texts or the judge have "
             "changed, or the table covers only part of the texts, such as one system. Label a few "
-            "of its texts: `cordial report` then shows whether the calibration still holds."
+            "texts of this table; `cordial report` then shows whether the calibration still holds."
         )

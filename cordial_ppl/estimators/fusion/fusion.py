@@ -61,26 +61,28 @@ class Fusion(Estimator[FusionFit]):
         + \omega_a\, \hat p_a(z \mid x) + \omega_0\, \hat p_0(z \mid x)
 
     Each judge r has a stack, fitted to the labelled texts that the judge has rated. Stack a uses
-    the average of the judges' logits, each in units of the judge's spread, and 0 is the location
-    channel over all judges, with a weight and a temperature for each judge. The weights maximise
-    the likelihood of the labels under out-of-fold predictions, with a Dirichlet prior; with fewer
-    than eight labels, the weights are those of the prior. If a judge has not rated a text, the
-    weights of the other members are scaled to sum to one. A text without any rating is predicted
-    from the labels of such texts.
+    the average of the judges' logits, each in units of the judge's spread, and member 0 is the
+    location channel over all judges, with a weight and a temperature for each judge. The weights
+    maximise the likelihood of the labels under out-of-fold predictions, with a Dirichlet prior;
+    with fewer than eight labels, the weights are the prior weights. If a judge has not rated a
+    text, the weights of the other members are scaled to sum to one. A text without any rating is
+    predicted from the labels of such texts.
 
-    The paper has no average among the members, and other stacks and weights: :meth:`paper`.
+    The paper's fusion has no average among its members, and uses different stacks and weights; see
+    :meth:`paper`.
 
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
         readers: names of the R judges; by default those of a mapping, or "reader 0" ....
         average: whether the stack on the average of the judges is a member.
         inference: "default", "laplace", "mode" or "nuts".
-        prior: what replaces the priors of the channels, as in ``Cordial``.  A prior of a parameter
-            by name, or one learned of the channel "location", also holds for the parameters of the
-            same name of the joint channel.
-        channels: further channels of each stack, by path of their file, whose code is run.
-        weight_counts: Dirichlet pseudo-counts of the weights by member, or one for all, if not the
-            default: 3 for "average reading", 0.5 for "joint channel", 0.25 for each reader.
+        prior: replaces the priors of the channels, as in ``Cordial``. A prior of a named parameter,
+            or a prior learned for the channel "location", also applies to the parameters of the
+            same name in the joint channel.
+        channels: additional channels of each stack, as paths of channel files, whose code is run.
+        weight_counts: Dirichlet pseudo-counts of the weights, by member or one number for all
+            members; by default 3 for "average reading", 0.5 for "joint channel", 0.25 for each
+            judge.
         seed: seed of the folds and of every random number.
         effort: how much work the default inference does.
 
@@ -118,12 +120,12 @@ class Fusion(Estimator[FusionFit]):
 
     @classmethod
     def paper(cls, options: Any = None, *, weights: str = "one-count", **settings: Any) -> "Fusion":
-        """Make the fusion of the paper, kept exact for comparison.
+        """Make the fusion of the paper exactly, for comparison.
 
-        Each reader has the stack of ``Cordial.paper``, the joint channel 300 draws from its Laplace
-        approximation, and each of them one pseudo-count; no stack sees an average.  Arguments and
-        errors are those of ``Cordial.paper``, with ``weights`` on both levels, and others of
-        ``Fusion``, such as ``readers``.
+        Each judge has the stack of ``Cordial.paper``, the joint channel has 300 draws from its
+        Laplace approximation, and each member has one pseudo-count; no stack uses an average.
+        Arguments and errors are those of ``Cordial.paper``, where ``weights`` applies to both
+        levels, and of ``Fusion``, such as ``readers``.
         """
         check_names("weights", [weights], PAPER_COUNTS)
         literal = {"average": False, "inference": "laplace", "prior": "own"}
@@ -161,10 +163,10 @@ class Fusion(Estimator[FusionFit]):
         return summarize(self.fit_)
 
     def to_datatree(self) -> "DataTree":
-        """Export to ArviZ: a ``DataTree`` with a child for each member, "/" in names as "_".
+        """Export to ArviZ: a ``DataTree`` with a child for each member; "/" in names becomes "_".
 
-        The child of a stack has one child per channel, as from ``Stack.to_datatree``; that of the
-        joint channel has the groups themselves, with the dimension ``reader``.
+        The child of a stack has one child per channel, as in ``Stack.to_datatree``; the child of
+        the joint channel has the groups themselves, with the dimension ``reader``.
 
         Raises:
             NotFittedError: there was no fit yet.
@@ -185,15 +187,16 @@ class Fusion(Estimator[FusionFit]):
     def save(self, path: str | Path) -> None:
         """Write the fitted fusion to one file of plain data; ``cp.load`` reads it back.
 
-        What is loaded predicts the same, but another fit of it has the default's stacks: ``prior``,
-        further ``channels`` and the stacks of :meth:`paper` are not kept.
+        The loaded fusion makes the same predictions, but if it is fitted again, its stacks are the
+        default stacks: ``prior``, additional ``channels`` and the stacks of :meth:`paper` are not
+        saved.
 
         Args:
             path: the file to write, by convention ending in ``.cordial``.
 
         Raises:
             NotFittedError: there was no fit yet.
-            InputError: this is a subclass, which a file does not know.
+            InputError: this is a subclass, which cannot be saved.
             FileError: the file cannot be written.
         """
         if type(self) is not Fusion:
@@ -326,7 +329,7 @@ def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> 
     idle = [name for name, read in zip(readers, present.T, strict=True) if not read.any()]
     if idle:
         raise InputError(
-            f"judge {idle[0]!r} has no reading of a labelled text. Remove that judge, or have it "
+            f"judge {idle[0]!r} has rated no labelled text. Remove this judge, or let the judge "
             "rate some labelled texts."
         )
     apart = np.argwhere(np.triu(~(present.T @ present)))
@@ -334,8 +337,8 @@ def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> 
         one, other = (readers[index] for index in apart[0])
         more = f" (and {count(len(apart) - 1, 'more pair')})" if len(apart) > 1 else ""
         warn(
-            f"judges {one!r} and {other!r}{more} share no labelled text. Their weights compare the "
-            "judges on different texts."
+            f"judges {one!r} and {other!r}{more} share no labelled text. Their weights therefore "
+            "compare the judges on different texts."
         )
 
 

@@ -73,7 +73,7 @@ def read(path: str | Path, channels: Sequence[str | Path | Channel]) -> FusionFi
             members[name] = record.restore(path, channels)
     with blaming(path):
         if any(record.scale != saved.scale for record in saved.stacks.values()):
-            raise ValueError("its stacks have different scales")
+            raise ValueError("the stacks have different scales")
         readers, texts = saved.readers, saved.labelled.restore(saved.scale.size)
         read = texts.read
         if texts.logits.shape[1:-1] != (len(readers),):

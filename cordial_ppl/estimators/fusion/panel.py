@@ -56,12 +56,12 @@ def as_reader_logits(
             noun = f"logits of {name!r}"
             tables[str(name)] = as_numbers(aligned(values, table, noun), noun)
         if not tables or not tables.keys() <= set(readers):
-            expected, received = ", ".join(readers) or "there are", ", ".join(tables) or "none"
-            raise InputError(f"logits must have the readers {expected}, got {received}.")
+            expected, received = ", ".join(readers) or "a reader", ", ".join(tables) or "none"
+            raise InputError(f"logits must contain readings of {expected}; got {received}.")
         shapes = {name: table.shape for name, table in tables.items()}
         if {len(shape) for shape in shapes.values()} != {2} or len(set(shapes.values())) > 1:
             received = ", ".join(f"{list(shape)} of {name!r}" for name, shape in shapes.items())
-            raise InputError(f"logits of all readers must share one shape [n, K], got {received}.")
+            raise InputError(f"logits of all readers need the same shape [n, K]; got {received}.")
         unread = np.full(shapes.popitem()[1], np.nan)
         values = np.stack([tables.get(name, unread) for name in readers], axis=1)
     logits = as_logits_of_readers(values, readers=readers, size=size, gaps=True)

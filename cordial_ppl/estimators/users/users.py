@@ -43,26 +43,27 @@ class UserShift(Parameters):
     .. math:: \sigma \sim \mathrm{HalfNormal}(\mathrm{unit}), \qquad \Delta_u \sim N(0, \sigma^2),
         \qquad p_u(z \mid x) = \sum_y p(y \mid x)\, \max(0, 1 - |z - c(y)|)
 
-    with c(y) = y + Delta_u, clipped to the scale.  Shifts live on a fine grid, where their
-    posterior is exact, and predictions average over it.  A user without labels gets the
-    population's prediction.  Probabilities in a pandas or polars data frame give predictions in
-    one, with the same index.  The paper plugs in each user's mode under a cross-validated sigma:
-    :meth:`paper`.
+    with c(y) = y + Delta_u, clipped to the scale. Shifts lie on a fine grid, on which their
+    posterior is exact, and predictions average over this posterior. A user without labels gets the
+    population's prediction. If the probabilities are a pandas or polars data frame, predictions are
+    a data frame with the same index. The paper plugs in each user's mode under a cross-validated
+    sigma; see :meth:`paper`.
 
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
-        sigma: standard deviation of the shifts in classes, or "posterior" to average over it.  The
-            unit of its prior is one class for five to eight options, else the largest power of
-            two below a quarter of K - 1.  "cross-validated": modes are plugged in, under the sigma
-            of the same grid that predicts each label best from its user's earlier ones.
+        sigma: standard deviation of the shifts in classes, or "posterior" to average over its
+            posterior. The unit of the prior is one class for five to eight options, otherwise the
+            largest power of two below a quarter of K - 1. "cross-validated" plugs in modes, under
+            the sigma of the same grid that best predicts each label from its user's earlier labels.
 
     Attributes:
         scale_: the scale.
         classes_: the K options in order: their names, or 0..K-1 if no options were named.
-        sigma_: posterior mean of the shifts' standard deviation, or the one that was given.
+        sigma_: posterior mean of the shifts' standard deviation, or the standard deviation that was
+            passed.
         users_: names of the users with labels.
-        values_: posterior mean of each one's shift, in classes.
-        counts_: each one's number of labels.
+        values_: posterior mean of each user's shift, in classes.
+        counts_: number of labels of each user.
 
     Source: Section 2.7 of the paper, Personalization.
     """
@@ -79,20 +80,21 @@ class UserShift(Parameters):
 
     @classmethod
     def paper(cls, options: Any = None, *, fractions: str = "divided") -> "UserShift":
-        r"""Make the shift of the paper, kept exact for comparison.
+        r"""Make the shift of the paper exactly, for comparison.
 
         .. math:: \max_\Delta \textstyle\sum_i \log p_\Delta(z_i \mid x_i) - \Delta^2 / (2 \sigma^2)
 
-        The default averages over shift and sigma: here modes are plugged in, and sigma is the one
-        that predicts held-out users best.
+        The default averages over shift and sigma. The paper plugs in modes, with the sigma that
+        predicts held-out users best.
 
         Args:
             options: names of the K ordered options.
-            fractions: "divided" between two options, as by default, which gives the paper's gains,
-                or "nearest", all mass to the nearest option, as in the limit of the affine channel.
+            fractions: "divided" splits mass between two options, like the default, and reproduces
+                the paper's gains; "nearest" moves all mass to the nearest option, as in the limit
+                of the affine channel.
 
         Raises:
-            InputError: ``fractions`` is neither.
+            InputError: ``fractions`` is neither "divided" nor "nearest".
         """
         check_names("fractions", [fractions], SHIFTS)
         shift = cls(options, sigma=VALIDATED)
@@ -112,12 +114,13 @@ class UserShift(Parameters):
         """Learn how far users differ, and each user's value, from their labelled texts.
 
         Args:
-            probs: the population's probabilities, shape ``[n, K]``, by a calibrator that has not
-                seen these labels, such as ``calibrator.fit_.out_of_fold``.
+            probs: the population's probabilities, shape ``[n, K]``, from a calibrator that was not
+                fitted to these labels, such as ``calibrator.fit_.out_of_fold``.
             labels: options, as names or as whole numbers 0..K-1, shape ``[n]``.
             users: who gave each label, shape ``[n]``.
-            order: when, as ``predict_in_order`` takes it; of effect on a cross-validated sigma.
-            sample_weight: what each label counts, numbers from 0 up; one by default.
+            order: time of each label, as in ``predict_in_order``; affects only a cross-validated
+                sigma.
+            sample_weight: weight of each label, 0 or above; by default 1.
 
         Returns:
             The estimator itself.
@@ -150,7 +153,7 @@ class UserShift(Parameters):
             probs: the population's probabilities, as for ``fit``.
             labels: options.
             users: who gave each label.
-            sample_weight: what each label counts, as in ``fit``.
+            sample_weight: weight of each label, as in ``fit``.
 
         Raises:
             InputError: the probabilities, labels or users cannot be used.
@@ -169,7 +172,7 @@ class UserShift(Parameters):
             users: whose label is predicted, shape ``[m]``.
 
         Returns:
-            Probabilities, shape ``[m, K]``; of a data frame, a data frame with the options as
+            Probabilities, shape ``[m, K]``; for a data frame, a data frame with the options as
             columns.
 
         Raises:
@@ -200,22 +203,22 @@ class UserShift(Parameters):
     ) -> tuple[Any, Any]:
         """Predict each text from its user's earlier labels only, as if labels arrived one by one.
 
-        Labels that ``fit`` and ``partial_fit`` have seen are earlier than all of these; labels of
-        one user at the same time do not inform each other.
+        Labels passed to ``fit`` and ``partial_fit`` count as earlier than all of these labels;
+        labels of the same user at the same time do not inform each other.
 
         Args:
             probs: the population's probabilities, as for ``fit``.
             labels: options.
             users: who gave each label.
-            order: when, in numbers that grow with time or in dates, shape ``[n]``; by default in
-                the order of the rows.
-            afresh: begin without labels, to see what would have been predicted for those of the
-                fit.
-            sample_weight: what each label counts for later texts, as in ``fit``.
+            order: time of each label, as numbers that increase with time or as dates, shape
+                ``[n]``; by default, labels are in the order of the rows.
+            afresh: start without labels, to show what would have been predicted for the labels in
+                the fit.
+            sample_weight: weight of each label in predictions for later texts, as in ``fit``.
 
         Returns:
             Probabilities, shape ``[n, K]``, and the number of earlier labels of each text's user;
-            of a data frame, a data frame and a series "earlier".
+            for a data frame, a data frame and a series "earlier".
 
         Raises:
             InputError: the probabilities, labels, users or times cannot be used.
@@ -254,7 +257,7 @@ class UserShift(Parameters):
 
     @property
     def classes_(self) -> np.ndarray:
-        """Return the K options in order, as they were given; 0..K-1 if none were."""
+        """Return the K options in order, as they were passed; 0..K-1 by default."""
         return self.scale_.classes
 
     @property
@@ -302,7 +305,7 @@ class UserShift(Parameters):
         """
         self._check_fitted()
         if self.effect not in SHIFTS.values():
-            raise InputError(f"only a shift of UserShift can be saved, got {self.effect.name!r}.")
+            raise InputError(f"only a shift of UserShift can be saved; got {self.effect.name!r}.")
         state = UsersRecord(
             scale=self.scale_,
             sigma=self.sigma if isinstance(self.sigma, str) else float(self.sigma),
@@ -410,7 +413,7 @@ def load(path: str | Path) -> UserShift:
             and 1 / WIDEST <= deviations.min() <= deviations.max() <= WIDEST
             and state.totals.shape[1] == len(shift._grid)
         ):
-            raise ValueError("its users, counts, values and standard deviations do not match")
+            raise ValueError("the users, counts, values and standard deviations do not match")
         shift._spreads = spreads._replace(logs=log_normals(shift._grid, deviations))
         shift.sigma_ = shift._spreads.mean
         return shift

@@ -31,12 +31,12 @@ def as_population(probs: Any, scale: Scale | None = None) -> Float[np.ndarray, "
     if probs is None:
         raise InputError(
             "probs is None. A calibrator that was loaded, or fitted to fewer than eight labels, "
-            "has no out_of_fold_. Pass predict_proba of texts outside the fit instead."
+            "has no out_of_fold_. Pass predictions for texts outside the fit instead."
         )
     population = as_probabilities(probs)
     if scale is not None:
         if population.shape[1] != scale.size:
-            raise InputError(f"probs must have {scale.size} columns, got {population.shape[1]}.")
+            raise InputError(f"probs must have {scale.size} columns; got {population.shape[1]}.")
         check_columns(probs, None, scale.options)
     return population
 
@@ -99,9 +99,9 @@ def as_order(order: Any, count: int, where: Where | None = None) -> Real[np.ndar
     if not valid.all():
         row = int(valid.argmin())
         raise InputError(
-            "order must be finite numbers that increase with time, or dates (ISO 8601 if text) "
-            "that all have a time zone or all have none, got "
-            f"{quote(cells[row])} in {name_rows([row], where)}."
+            "order must be finite numbers that increase with time, or dates (ISO 8601 if text), "
+            f"either all with a time zone or all without; got {quote(cells[row])} in "
+            f"{name_rows([row], where)}."
         )
     return times
 

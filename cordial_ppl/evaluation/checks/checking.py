@@ -68,7 +68,7 @@ def check_channel(
     """
     if 0 < simulations < LEAST_SETS:
         raise InputError(
-            f"simulation-based calibration needs {LEAST_SETS} or more data sets, got {simulations}."
+            f"simulation-based calibration needs {LEAST_SETS} or more data sets; got {simulations}."
         )
     chosen = load_channel(channel)
     with doing("checking the contract"):

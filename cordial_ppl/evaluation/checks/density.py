@@ -205,7 +205,7 @@ def check_conflict(trial: Trial) -> Finding:
     name, distance = trial.target.coordinates[index], float(distances[index])
     words = "" if status == PASS else "prior and labels disagree: "
     words += (
-        f"{100 * p_value:.3g} % of label sets drawn from the prior are as unlikely as these; "
-        f"{name} is furthest from its prior location ({distance:+.1f} standard deviations)"
+        f"{100 * p_value:.3g} % of label sets drawn from the prior are as unlikely as these "
+        f"labels; {name} is furthest from its prior location ({distance:+.1f} standard deviations)"
     )
     return Finding("prior against labels", status, words, {"p": p_value, name: distance})

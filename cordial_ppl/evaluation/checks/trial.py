@@ -120,7 +120,7 @@ def take_trial(
     """
     readings = as_logits_of_readers(logits) if channel.several else as_logits(logits)
     if labels is None:
-        raise InputError("logits and labels must be passed together. Pass both or neither.")
+        raise InputError("only one of logits and labels was passed. Pass both or neither.")
     size = readings.shape[-1]
     codes = Scale.default(size).encode(labels)
     if len(codes) > len(readings):

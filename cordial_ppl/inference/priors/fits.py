@@ -96,7 +96,7 @@ def unit(site: Site, size: int, powers: Mapping[str, float], spread: float = 1.0
         return Unit(0.0, length**-power)
     if power:
         raise InputError(
-            f"parameter {site.parameter!r} lies between bounds and cannot have a unit. Remove "
+            f"parameter {site.parameter!r} lies between bounds, so it cannot have a unit. Remove "
             f"{site.parameter!r} from units."
         )
     return Unit(0.0, 1.0)
@@ -118,9 +118,9 @@ def check_powers(target: Target, sizes: set[int], powers: Mapping[str, float]) -
     if unknown and len(sizes) > 1:
         raise SettingNeeded(
             f"tasks have {' and '.join(map(str, sorted(sizes)))} options, but the unit of "
-            f"parameter {unknown[0]!r} of channel {target.channel.name!r} is unknown.",
-            "Use tasks with the same number of options, or set the power of classes in the unit (0 "
-            "for none)",
+            f"parameter {unknown[0]!r} in channel {target.channel.name!r} is unknown.",
+            "Use tasks with the same number of options, or set the exponent with which the "
+            "parameter scales with the number of options (0 for a constant)",
             "units",
             {unknown[0]: 0},
         )

@@ -41,7 +41,7 @@ class LearnedPrior:
     Made by :func:`learn_prior` or :meth:`load`; an argument of ``Cordial(prior=...)``.
 
     Attributes:
-        fits: the fits that the prior is learned from.
+        fits: the fits from which the prior is learned.
         channels: the channels by name.
         rule: how the prior is derived from the fits.
     """
@@ -59,11 +59,11 @@ class LearnedPrior:
     def __post_init__(self):
         """Refuse an unknown rule, and too few fits."""
         if self.rule.name not in CAUTION:
-            raise InputError(f"rule must be one of {', '.join(CAUTION)}, got {self.rule.name!r}.")
+            raise InputError(f"rule must be one of {', '.join(CAUTION)}; got {self.rule.name!r}.")
         if len(self.fits) < FEWEST:
             names = "; ".join(fit.name for fit in self.fits) or "none"
             raise InputError(
-                f"a prior needs fits for at least {FEWEST} tasks or judges, got {names}. Exclude "
+                f"a prior needs fits for at least {FEWEST} tasks or judges; got {names}. Exclude "
                 "fewer tasks, or add tasks."
             )
 
@@ -77,14 +77,15 @@ class LearnedPrior:
 
         Args:
             target: the channel, for K options.
-            spread: of the readings that it is for, nats; see `cordial_ppl.inference.priors.fits`.
+            spread: spread of the readings for which the prior is meant, nats; see
+                `cordial_ppl.inference.priors.fits`.
 
         Returns:
             Location and scale; for parameters that were not learned, those of the channel file.
 
         Raises:
-            InputError: the fits are for other channels or another version of the channel file, or
-                tasks of different K cannot be compared.
+            InputError: the fits are for other channels or for a different version of the channel
+                file, or tasks with different K cannot be compared.
         """
         derived = _derive(self, target)
         loc = np.array(derived.loc)
@@ -99,7 +100,7 @@ class LearnedPrior:
         Returns:
             For each parameter "channel" and "parameter", "loc" and "scale" in the unconstrained
             space, "default_loc" and "default_scale" in the channel's file, and "centre" and
-            "default_centre", what the two locations are in the parameter's own units.
+            "default_centre", the two locations in the parameter's own units.
 
         Raises:
             InputError: the prior is not for these channels.
@@ -128,7 +129,7 @@ class LearnedPrior:
             names: names of tasks, which are excluded with all their judges.
 
         Raises:
-            InputError: there is no such task, or fewer than two fits are left.
+            InputError: a task does not exist, or fewer than two fits are left.
         """
         check_tasks(names, self.tasks)
         fits = tuple(fit for fit in self.fits if fit.task not in names)
@@ -138,13 +139,14 @@ class LearnedPrior:
         """Join the fits of several priors for their common channels, with the rule of this prior.
 
         Raises:
-            InputError: a task and judge is in two of the priors, or the priors share no channel.
+            InputError: two of the priors have a fit to the same task and judge, or the priors share
+                no channel.
         """
         fits = tuple(fit for prior in (self, *others) for fit in prior.fits)
         names = [fit.name for fit in fits]
         doubled = [name for name in names if names.count(name) > 1]
         if doubled:
-            raise InputError(f"{doubled[0]!r} is in two of the priors. Rename or exclude one.")
+            raise InputError(f"fit {doubled[0]!r} is in two priors. Rename or exclude one fit.")
         common = {
             name: channel
             for name, channel in self.channels.items()
@@ -155,7 +157,7 @@ class LearnedPrior:
         return replace(self, fits=fits, channels=common)
 
     def with_rule(self, **settings) -> "LearnedPrior":
-        """Return the prior of the same fits under another rule; see :class:`Rule`.
+        """Return the prior of the same fits under a different rule; see :class:`Rule`.
 
         Passing the ``name`` of a rule drops trained adjustments.
         """
@@ -202,11 +204,11 @@ def check_tasks(names: Collection[str], tasks: Collection[str]) -> None:
         SettingNeeded: a name is not among the tasks.
     """
     if isinstance(names, str):
-        raise InputError(f"leave_out must be a list of tasks, got {names!r}.")
+        raise InputError(f"leave_out must be a list of tasks; got {names!r}.")
     unknown = [name for name in names if name not in tasks]
     if unknown:
-        problem = f"there is no task {unknown[0]!r} to exclude. The tasks are {list_names(tasks)}."
-        raise SettingNeeded(problem, "Choose from these, for example", "leave_out", (*tasks,)[:1])
+        problem = f"no task is called {unknown[0]!r}. The tasks are {list_names(tasks)}."
+        raise SettingNeeded(problem, "Choose tasks, for example", "leave_out", (*tasks,)[:1])
 
 
 @lru_cache(maxsize=256)
@@ -247,8 +249,8 @@ def _check_channel(prior: LearnedPrior, target: Target) -> None:
         )
     if prior.channels[channel.name].digest != channel.digest:
         raise InputError(
-            f"{channel.source or channel.name} differs from the {channel.name}.py of the prior. "
-            "Learn the prior again."
+            f"{channel.source or channel.name} differs from the file {channel.name}.py for which "
+            "the prior was learned. Learn the prior again."
         )
     sizes = {site.name: int(np.prod(site.shape)) for site in target.sites}
     # At another K, the number of values of a parameter of single options is not known here.
@@ -260,7 +262,7 @@ def _check_channel(prior: LearnedPrior, target: Target) -> None:
         if counts.keys() != sizes.keys() or not fixed.items() <= counts.items():
             raise InputError(
                 f"the prior's fit of {fit.name} has the parameters {_list(counts)}, but channel "
-                f"{channel.name!r} has {_list(sizes)}. Learn the prior again."
+                f"{channel.name!r} has the parameters {_list(sizes)}. Learn the prior again."
             )
 
 
@@ -272,13 +274,13 @@ def _list(sizes: Mapping[str, int]) -> str:
 def shipped_prior() -> LearnedPrior:
     """Return the default prior of ``Cordial``.
 
-    It is what :func:`learn_prior` makes of 44 pairs of task and reader with three, four, five and
-    seven options, trained on these and on 36 more (``benchmarks/ship_prior.py``).  Parameters
-    of single options are not learned, so that it serves scales of any length.
+    :func:`learn_prior` made this prior from 44 pairs of task and reader with three, four, five and
+    seven options; it was then trained on these pairs and on 36 more (``benchmarks/ship_prior.py``).
+    Parameters of single options are not learned, so that the prior serves scales of any length.
 
     Returns:
-        The learned prior; ``shipped_prior().leave_out([...])`` is it without some of its tasks,
-        ``prior.join(shipped_prior())`` one from these and from other tasks.
+        The learned prior. ``shipped_prior().leave_out([...])`` removes some of its tasks;
+        ``prior.join(shipped_prior())`` adds its tasks to those of another prior.
     """
     with as_file(files("cordial_ppl.inference.priors") / FILE) as path:
         return LearnedPrior.load(path)

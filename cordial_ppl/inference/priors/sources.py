@@ -157,7 +157,7 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
     if prior is not None and (not isinstance(prior, Mapping) or isinstance(prior, Prior)):
         raise InputError(
             "prior must map names of channels or parameters to priors, or be a learned prior, the "
-            f"path of a prior file, or {OWN!r}, got {type(prior).__name__}."
+            f"path of a prior file, or {OWN!r}; got {type(prior).__name__}."
         )
     by_channel: dict[str, Prior | NamedPrior] = {}
     shared: dict[str, Any] = {}
@@ -167,10 +167,10 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
         elif name in channels:
             by_channel[name] = NamedPrior(value, default) if isinstance(value, Mapping) else value
         else:
-            names = f"the channels {', '.join(channels)}" if channels else "no channel"
-            raise InputError(f"prior may name {names}, got {name!r}.")
+            names = f"only the channels {', '.join(channels)}" if channels else "no channel"
+            raise InputError(f"prior may name {names}; got {name!r}.")
     if shared and not channels:
-        raise InputError(f"prior names {next(iter(shared))!r}, but there is no channel.")
+        raise InputError(f"prior names {next(iter(shared))!r}, but the stack has no channel.")
     return Priors(by_channel, NamedPrior(shared, default) if shared else None, default)
 
 
@@ -206,7 +206,7 @@ def _check(name: str, value: Any) -> Any:
         pass
     raise InputError(
         f"the prior of {name!r} must be a location and a positive scale, both finite, or a NumPyro "
-        f"distribution, got {quote(value)}."
+        f"distribution; got {quote(value)}."
     )
 
 
@@ -217,16 +217,16 @@ def _gaussian(name: str, value: Any, site: Site) -> tuple[np.ndarray, np.ndarray
     normal = as_gaussian(value, site) if hasattr(value, "log_prob") else value
     if normal is None:
         raise InputError(
-            f"the prior of {name!r} must be Gaussian on the unconstrained scale (Normal for a real "
-            "parameter, LogNormal for a positive one, location and scale of the log odds for one "
-            f"between 0 and 1), got {type(value).__name__}. Put another kind of prior in the "
-            "channel file."
+            f"the prior of {name!r} must be Gaussian on the unconstrained scale (Normal for a "
+            "real parameter, LogNormal for a positive parameter, location and scale of the log "
+            f"odds for a parameter between 0 and 1); got {type(value).__name__}. Put any other "
+            "kind of prior in the channel file."
         )
     try:
         loc, scale = (np.ravel(np.broadcast_to(part, site.shape)) for part in normal)
     except ValueError:
         several = f", or arrays of shape {site.shape}" if site.shape else ""
         raise InputError(
-            f"the prior of {name!r} must have one location and scale{several}."
+            f"the prior of {name!r} must have one location and one scale{several}."
         ) from None
     return loc, scale

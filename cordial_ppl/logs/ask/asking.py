@@ -81,7 +81,7 @@ def ask_texts(
                 put(key)
                 answer = _read(rows[key])
                 if isinstance(answer, list) and answer[0].lost == FAILED:
-                    raise ServerError(f"{asked[key][0]!r} was refused ({answer[0].text}).")
+                    raise ServerError(f"text {asked[key][0]!r} was refused ({answer[0].text}).")
             for number, _ in enumerate(pool.map(put, waiting[alone:]), 1):
                 stage.reach(number)
         except BaseException:
@@ -140,4 +140,4 @@ def _read_answers(path: Path) -> dict[str, dict[str, Any]]:
     except OSError as error:
         raise FileError(f"cannot use {path}: {error.strerror or error}.") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise FileError(f"{path} is not a file of answers. Choose another file.") from error
+        raise FileError(f"{path} is not a file of answers. Choose a different file.") from error

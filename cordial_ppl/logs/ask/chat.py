@@ -176,9 +176,9 @@ def _find_key(url: str, variable: str | None) -> tuple[str, bool]:
     key = os.environ.get(named, "").strip() if named else ""
     if named and not (key.isascii() and key.isprintable() and len(key.split()) == 1):
         raise InputError(
-            f"environment variable {named} has no key for {url}. Name another variable with "
-            "--key-variable, another server with --server URL, or a model on this machine "
-            "with --local."
+            f"environment variable {named} contains no key for {url}. Name a different variable "
+            "with --key-variable, a different server with --server URL, or a model on this "
+            "machine with --local."
         )
     if key and scheme != "https" and not local:
         raise InputError(f"cannot send the key in {named} to {url} unencrypted. Use https.")

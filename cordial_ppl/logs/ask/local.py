@@ -69,7 +69,7 @@ class LocalModel:
         torch, (prompt, options) = self._torch, self.tokenise(question)
         width = max(map(len, options)) - 1
         if len(prompt) + width >= self.longest:
-            raise Refused(f"{len(prompt)} tokens, but {self.name!r} reads at most {self.longest}")
+            raise Refused(f"{self.name!r} reads at most {self.longest} tokens, not {len(prompt)}")
         # Options of one token share a row; padding comes after what counts.
         ends = [(one[:-1] + [0] * width)[:width] for one in (options if width else options[:1])]
         try:

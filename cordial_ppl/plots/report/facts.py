@@ -218,7 +218,7 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
     """
     entered, texts = texts, texts.read
     if not len(texts.rows):
-        raise InputError("a report needs at least one labelled text with a reading, got none.")
+        raise InputError("a report needs at least one labelled text with a reading; got none.")
     fit, forecast = calibrator.fit_, None
     if answers.can_forecast(fit):
         forecast = answers.forecast(fit, texts.logits, texts.covariates)
