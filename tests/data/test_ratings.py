@@ -116,7 +116,7 @@ def test_averages_are_rounded_when_it_is_asked_for():
         ),
     ],
 )
-@pytest.mark.filterwarnings("ignore:no rating for")
+@pytest.mark.filterwarnings("ignore:found no rating for")
 def test_what_is_no_rating(ratings, message):
     with pytest.raises(InputError, match=message):
         cp.readings_from_ratings(ratings, OPTIONS)
