@@ -351,8 +351,8 @@ def _check_density(target: Target) -> None:
         seen = target._trace(points[0], readings, labels)[LABEL_SITE]["value"]
         extra = {name: jnp.flip(column, 0) for name, column in readings.covariates.items()}
         others = Readings(jnp.flip(readings.logits, 0) - readings.logits, readings.histogram, extra)
-        tries = (readings,), (others,), (readings, labels)
-        traces = [target._trace(points[1], *texts) for texts in tries]
+        tries = (readings, None), (others, None), (readings, labels)
+        traces = [target._trace(points[1], texts, known) for texts, known in tries]
         with jax.numpy_dtype_promotion("standard"):
             terms = [[jnp.sum(s.density(t, points[1])) for s in target.sites] for t in traces]
             priors = jnp.array(terms)
