@@ -8,6 +8,7 @@
 import importlib
 import inspect
 import re
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,19 @@ predict, K ordered options, R judges. Logits and losses are in nats, positions i
 ENTRY = re.compile(r"^::: ([\w.]+)\n((?: +.*\n)*)|^(## .*)\n", re.MULTILINE)
 SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Yields|Note|Example|Source):$")
 ITEM = re.compile(r"^    (\*{0,2}\w+)( \(.*?\))?: ")
-HIDDEN = {"effect", "fit_labelled", "name", "predict_centred", "restore", "state"}
+HIDDEN = {
+    "effect",
+    "fit_labelled",
+    "key",
+    "name",
+    "of",
+    "over",
+    "predict_centred",
+    "restore",
+    "state",
+}
+HIDDEN |= {"prediction_draws", "target", "thinned_weights"}
+ATTRIBUTES = property, cached_property
 
 
 def find(path: str) -> Any:
@@ -77,8 +90,8 @@ def sign(found: Any) -> str:
 
 def describe(name: str, found: Any, level: int) -> list[str]:
     """Return a heading, the signature and the docstring of a function or class."""
-    attribute = isinstance(found, property)
-    code = found.fget if attribute else found
+    attribute = isinstance(found, ATTRIBUTES)
+    code = getattr(found, "fget", None) or getattr(found, "func", None) or found
     shown = f"```text\n{name}{'' if attribute else sign(code)}\n```"
     return [f"{'#' * level} {name}", shown, render(inspect.getdoc(code) or "")]
 
@@ -90,7 +103,7 @@ def members(found: Any, options: str) -> list[str]:
     if inspect.ismodule(found) and not chosen:
         made = {n for n in own if getattr(getattr(found, n), "__module__", "") == found.__name__}
         own = [n for n in own if n in made and n.islower() and not n.startswith("as_")]
-    kinds = (property, classmethod, staticmethod)
+    kinds = (*ATTRIBUTES, classmethod, staticmethod)
     kept = [
         n
         for n in own
@@ -116,7 +129,7 @@ def page() -> str:
         if inspect.isclass(found) or inspect.ismodule(found):
             for member in members(found, options):
                 inside = inspect.getattr_static(found, member, None)
-                inside = inside if isinstance(inside, property) else getattr(found, member)
+                inside = inside if isinstance(inside, ATTRIBUTES) else getattr(found, member)
                 blocks += describe(f"{name}.{member}", inside, 4)
     return re.sub(r"[ \t]+\n", "\n", "\n\n".join(blocks)) + "\n"
 
