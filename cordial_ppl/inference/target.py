@@ -352,7 +352,7 @@ def _check_density(target: Target) -> None:
         extra = {name: jnp.flip(column, 0) for name, column in readings.covariates.items()}
         others = Readings(jnp.flip(readings.logits, 0) - readings.logits, readings.histogram, extra)
         tries = (readings, None), (others, None), (readings, labels)
-        traces = [target._trace(points[1], texts, known) for texts, known in tries]
+        traces = [target._trace(points[1], texts, observed) for texts, observed in tries]
         with jax.numpy_dtype_promotion("standard"):
             terms = [[jnp.sum(s.density(t, points[1])) for s in target.sites] for t in traces]
             priors = jnp.array(terms)
