@@ -168,7 +168,7 @@ class BothColumns(Columns):
     annotator: Column = None
     "Column that names the annotator, if not `annotator`."
     annotators: Annotated[Literal["each", "mean", "median"], Rule] = "each"
-    "If a text has several labels: use each of them (the default), their mean, or their median."
+    "How to use several labels of a text: each label (the default), their mean, or their median."
 
 
 @dataclass(frozen=True, kw_only=True)
