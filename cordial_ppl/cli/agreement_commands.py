@@ -35,9 +35,9 @@ def agree(
     agreement that any judge could reach, given that people disagree.
 
     Args:
-        labels: Table of labels: item_id, and either label and annotator or a column per annotator.
+        labels: Table of labels: item_id, label, annotator; or item_id and one column per annotator.
         cluster: Column of LABELS that groups related texts, such as `conversation`.
-        text: Column with the texts; shows the texts on which people disagree most.
+        text: Column with the texts, to list the texts on which people disagree most.
         texts: Table with item_id and the texts, if READINGS lacks the texts.
     """
     import numpy as np

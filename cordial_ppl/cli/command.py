@@ -27,7 +27,7 @@ class Printing:
     json: bool = False
     "Print only the results, as JSON."
     format: Literal["text", "markdown"] = "text"
-    "Print text or Markdown; Markdown includes the warnings, for a comment or a summary."
+    "Print text, or Markdown that includes the warnings (for comments and summaries)."
     quiet: Annotated[bool, Parameter(alias="-q")] = False
     "Print only warnings, errors, and those results that are not written to a file."
 

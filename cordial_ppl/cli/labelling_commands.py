@@ -35,7 +35,7 @@ class Wanted:
     more: Annotated[Path | None, Parameter(metavar="CALIBRATOR", group=options.FILES)] = None
     "Calibrator from `cordial fit`, to forecast how much further labels would improve it."
     by: Column = None
-    "Column, such as `system`, whose values should get equally many labels."
+    "Column, such as `system`; each value of the column gets the same number of labels."
     cluster: Column = None
     "Column that groups related texts, such as `conversation`. Whole groups are labelled."
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
@@ -153,9 +153,9 @@ class Labelling:
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
     "Number of texts to label."
     by: Column = None
-    "Column, such as `system`, whose values should get equally many labels."
+    "Column, such as `system`; each value of the column gets the same number of labels."
     require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()
-    'Requirement, such as "mean >= 4" or "A - B > 0". The page shows when labels settle it.'
+    'Requirement such as "mean >= 4" or "A - B > 0"; the page shows when the labels settle it.'
     within: Annotated[float | None, Parameter(metavar="W")] = None
     "Goal: an interval of plus or minus W for the mean. The page shows when the goal is reached."
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
@@ -256,7 +256,7 @@ class Costs:
     level: Annotated[float, Parameter(metavar="P")] = 0.9
     "Probability with which --agree is met."
     audit: Annotated[float, Parameter(metavar="SHARE")] = 0.05
-    "Random share of the texts decided without a person that people check anyway."
+    "Share of the texts decided without a person that is drawn at random for people to check."
 
 
 @command

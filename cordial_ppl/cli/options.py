@@ -98,7 +98,7 @@ PREDICTED = option(f"Table to write {TABLE}: probabilities p_..., mean with inte
 TABLE_OUT = option(f"Table of readings to write {TABLE}.")
 CHANNEL = option("Channel file to add. Its code runs, so use only trusted files.", "PATH", MODEL)
 SPELLING = option("Text that stands for an option (1=A); repeatable.", "OPTION=TEXT", ADVANCED)
-METHOD = option("Inference method: laplace (in the paper), mode, nuts (slow).", "METHOD", ADVANCED)
+METHOD = option("Inference method: laplace (paper's), mode or nuts (slow).", "METHOD", ADVANCED)
 
 List = Annotated[tuple[str, ...], listing("A,B,...")]
 Names = Annotated[tuple[str, ...] | None, listing("A,B,...")]

@@ -128,7 +128,7 @@ class Comparison:
     """What is compared, on how many labels, and where."""
 
     methods: options.List = ()
-    "Methods to compare, such as raw,histogram,cordial, and channel files (whose code is run)."
+    "Methods or channel files to compare, such as raw,histogram,cordial. Channel files run code."
     budgets: Annotated[options.List, listing("N,...")] = ()
     "Numbers of labels to try, such as 10,20,50; by default, from 5 to 100."
     draws: options.Number = 20
