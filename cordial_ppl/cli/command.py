@@ -87,4 +87,4 @@ def _check_outputs(paths: Collection[Path]) -> None:
                     f"the output {output} would overwrite the input {path}. Rename the output."
                 )
         if [path.absolute() for path in outputs].count(output.absolute()) > 1:
-            raise InputError(f"two outputs have the path {output}. Choose different paths.")
+            raise InputError(f"two outputs have the same path, {output}. Choose different paths.")

@@ -166,7 +166,7 @@ def shift(
     Args:
         output: Table to write (.csv, .parquet, .jsonl): item_id, user, p_..., mean, label.
         user: Column that names the user, if not `user`.
-        calibrator: Calibrator for users in general; by default, a calibrator is fitted to LABELS.
+        calibrator: Calibrator that user shifts are added to; by default, it is fitted to LABELS.
     """
     from cordial_ppl.tables import read_columns
     from cordial_ppl.tables.roles import spell

@@ -256,7 +256,7 @@ class Costs:
     level: Annotated[float, Parameter(metavar="P")] = 0.9
     "Probability with which --agree is met."
     audit: Annotated[float, Parameter(metavar="SHARE")] = 0.05
-    "Share of the texts decided without a person that is drawn at random for people to check."
+    "Share of the automatically decided texts, drawn at random, that people also check."
 
 
 @command

@@ -181,7 +181,7 @@ class Questions:
     spell: shared.Spellings = ()
     after: After = None
     key_variable: Annotated[str | None, Parameter(metavar="NAME", group=shared.ADVANCED)] = None
-    "Environment variable with the API key; by default OPENAI_API_KEY, sent only to OpenAI."
+    "Environment variable with the API key; by default OPENAI_API_KEY, used only for OpenAI."
     max_tokens: Annotated[shared.Number, Parameter(group=shared.ADVANCED)] = 16
     "Maximum length of an answer, in tokens."
     concurrency: Annotated[

@@ -85,8 +85,8 @@ def estimate(
     draws = int(check_number("draws", draws, 2, whole=True))
     if not fit.has_draws:
         raise InputError(
-            "an estimate needs posterior draws. Fit a stack with channels, such as Cordial, with "
-            'an inference method other than "mode".'
+            "an estimate needs posterior draws. Fit a stack that has channels, such as Cordial, "
+            'and use an inference method other than "mode".'
         )
     labels, rows, of_label = check_rows(fit, texts.logits, rows)
     columns = {noun: aligned(logits, getattr(question, noun), noun) for noun in COLUMNS}

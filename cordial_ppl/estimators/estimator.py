@@ -315,6 +315,6 @@ def _check_caller(scale: Scale, method: str | None = None) -> None:
     if caller.startswith(SORTING) and not in_order and method in (None, wanted):
         raise InputError(
             "scikit-learn expects labels numbered from 0 and columns in alphabetical order, but "
-            f"the options are {list_names(scale.options)}. Pass labels as numbers 0..K-1 without "
-            "options, or use scoring=cordial_ppl.scores.neg_log_loss."
+            f"the options are {list_names(scale.options)}. Pass labels as numbers 0..K-1 and "
+            "omit options, or use scoring=cordial_ppl.scores.neg_log_loss."
         )
