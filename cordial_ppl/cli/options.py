@@ -154,7 +154,7 @@ class Columns:
     reverse: bool = False
     "Reverse the judge's scale, if it runs from best to worst and the labels' scale does not."
     keep_form: Annotated[bool, Parameter(group=OUTPUT)] = False
-    "Write CSV files in the format of READINGS (separator, decimal sign, ids), for Excel."
+    "Write CSV files that Excel opens like READINGS: same separator, decimal mark and ids."
     round: Rounding = None
     "Rule for values between two options: half-up, nearest-even, or split (half for each option)."
 

@@ -184,13 +184,13 @@ class Forecast:
         return Range(*(float(self._count(width / ratio)) for ratio in self._ratios()))
 
     def say_needed(self, width: float) -> str:
-        """Return the labels needed for a width in words: "You need about 60 (40 to 110) ..."."""
+        """Return the labels needed for a width: "You need about 60 labels (40 to 110) ..."."""
         needed = self.needed(width)
         if needed is None:
             return self.text
         if needed.value <= self.labels:
             return f"Your {self.labels} labels are about enough for a mean within ±{width:g}"
-        return f"You need about {say_labels(needed)} labels for a mean within ±{width:g}"
+        return f"You need about {say_labels(needed)} for a mean within ±{width:g}"
 
     def _width(self, labels: int) -> float:
         rest = max(0.0, 1 - labels / self.texts)
@@ -335,14 +335,14 @@ def entropy(probs: Float[np.ndarray, "*texts K"]) -> Float[np.ndarray, "*texts"]
 
 
 def say_labels(needed: Range) -> str:
-    """Write a number of labels with its range, with two significant digits: "60 (40 to 110)"."""
+    """Write a number of labels and its range to two digits: "60 labels (40 to 110)"."""
     numbers = [int(float(f"{n:.1e}")) if 100 <= n < math.inf else n for n in needed]
-    value, *ends = ("more than all" if n == math.inf else f"{n:.0f}" for n in numbers)
-    return f"{value} ({' to '.join(ends)})"
+    value, low, high = (f"{n:.0f}" for n in numbers)
+    return f"{value} labels ({low} {'or more' if needed.high == math.inf else f'to {high}'})"
 
 
 def say_decided(needed: Range) -> str:
     """Say how many labels would decide what an interval leaves open."""
     if needed.value == math.inf:
         return "even labels for all of these texts would hardly settle this"
-    return f"about {say_labels(needed)} labels would settle this"
+    return f"about {say_labels(needed)} would settle this"

@@ -94,7 +94,7 @@ def learn_prior(
     named = tasks if isinstance(tasks, Mapping) else {f"task {i}": t for i, t in enumerate(listed)}
     data = [_check(key, task, count_levels(*models)) for key, task in named.items()]
     if len({fit.name for fit, _ in data}) < len(data):
-        raise InputError("a (task, reader) pair occurs twice. Give each pair a unique name.")
+        raise InputError("two fits have the same task and reader. Rename one of them.")
     check_tasks(leave_out, list(dict.fromkeys(fit.task for fit, _ in data)))
     data = [(fit, texts) for fit, texts in data if fit.task not in leave_out]
     counts = [(fit.name, len(texts.labels)) for fit, texts in data]
