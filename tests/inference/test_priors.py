@@ -226,7 +226,7 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
         ),
         (TASKS, {"rule": "odd"}, "rule must be one of"),
         (TASKS, {"channels": []}, "channels must list at least one"),
-        ({**TASKS, ("ours", ""): TASKS["ours"]}, {}, "occurs twice"),
+        ({**TASKS, ("ours", ""): TASKS["ours"]}, {}, "the same task and reader"),
         ([TASKS["ours"], 3], {}, r"task 1: .* \(logits, labels\)"),
         ({"task": 3, **TASKS}, {}, "^task: "),
         ([TASKS["ours"], (LOGITS, LABELS + 1)], {}, "task 1: labels must be"),
