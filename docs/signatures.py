@@ -23,18 +23,10 @@ predict, K ordered options, R judges. Logits and losses are in nats, positions i
 ENTRY = re.compile(r"^::: ([\w.]+)\n((?: +.*\n)*)|^(## .*)\n", re.MULTILINE)
 SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Yields|Note|Example|Source):$")
 ITEM = re.compile(r"^    (\*{0,2}\w+)( \(.*?\))?: ")
-HIDDEN = {
-    "effect",
-    "fit_labelled",
-    "key",
-    "name",
-    "of",
-    "over",
-    "predict_centred",
-    "restore",
-    "state",
-}
-HIDDEN |= {"prediction_draws", "target", "thinned_weights"}
+HIDDEN = set(
+    "effect fit_labelled key name of over predict_centred prediction_draws restore state target "
+    "thinned_weights".split()
+)
 ATTRIBUTES = property, cached_property
 
 
