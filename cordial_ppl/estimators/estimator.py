@@ -136,6 +136,10 @@ class Estimator[F: AnyFit](Parameters, ABC):
         settings = self.settings
         # While rows are still those that were given.
         settings.check(readings, extra)
+        if extra:
+            from cordial_ppl.inference.tracing import warn_of_unused
+
+            warn_of_unused(extra, settings.channels, scale.size)
         _check_caller(scale, "predict_proba")
         data = label_rows(without_labels(readings, extra), scale, labels, sample_weight, texts)
         if data.unread.all():

@@ -356,6 +356,10 @@ def fit_channel(
     *readers, size = readings.shape[1:]
     texts = label_readings(readings, labels, Scale.default(size), covariates, count_levels(chosen))
     target = build_target(chosen, size, tuple(texts.covariates), *readers)
+    if covariates:
+        from cordial_ppl.inference.tracing import warn_of_unused
+
+        warn_of_unused(texts.covariates, [chosen], size)
     pair = isinstance(prior, tuple | list | np.ndarray) and len(prior) == 2
     priors = as_priors(Prior(*prior) if pair else prior, [chosen.name])
     priors.check([target])

@@ -1,7 +1,7 @@
 """Tracing a channel's model: its sampled parameters, their priors, the covariates it asks for."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import Any
@@ -20,7 +20,15 @@ from cordial_ppl.channels.likelihood import Likelihood
 from cordial_ppl.channels.ordinal import without_masks
 from cordial_ppl.data.covariates import split_vectors
 from cordial_ppl.data.readings import Readings
-from cordial_ppl.errors import ChannelError, CordialError, InputError, say_error
+from cordial_ppl.errors import (
+    ChannelError,
+    CordialError,
+    InputError,
+    count,
+    list_names,
+    say_error,
+    warn,
+)
 from cordial_ppl.inference.sites import Site, make_readings, name_kind
 from cordial_ppl.runtime.compilation import ONCE, compiled
 from cordial_ppl.runtime.garbage import paused
@@ -190,6 +198,21 @@ def find_covariates(channel: Channel, size: int) -> tuple[str, ...]:
     wanted, _ = _try(channel, size)
     names = [name for name in wanted if isinstance(name, str)]
     return tuple(key for name in names for key in split_vectors(name, wanted[name]))
+
+
+def warn_of_unused(covariates: Iterable[str], channels: Iterable[Channel], size: int) -> None:
+    """Warn of covariates that no channel's model asks for, such as misspelt ones.
+
+    Args:
+        covariates: names; those of the entries of vectors have an index, as "embedding[0]".
+        channels: the channels that are fitted.
+        size: number of options K.
+    """
+    used = dict.fromkeys(name for channel in channels for name in find_covariates(channel, size))
+    used, names = ({name.partition("[")[0]: None for name in each} for each in (used, covariates))
+    if unused := [name for name in names if name not in used]:
+        hint = f"The channels use only {list_names(used)}." if used else "The channels use none."
+        warn(f"ignored {count(len(unused), 'covariate')}: {list_names(unused)}. {hint}")
 
 
 def _try(

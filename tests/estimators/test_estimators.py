@@ -79,6 +79,24 @@ def test_covariates():
         cp.ChannelCalibrator(cp.channels.Channel("lengthy", lengthy)).fit(LOGITS, LABELS)
 
 
+@pytest.mark.parametrize(
+    ("fit", "facts"),
+    [
+        (lambda given: cp.Cordial().fit(LOGITS, LABELS, given), "'length', 'lenght'.* none"),
+        (
+            lambda given: cp.fit_channel(
+                cp.channels.Channel("lengthy", lengthy), LOGITS, LABELS, covariates=given
+            ),
+            "1 covariate: 'lenght'.* only 'length'",
+        ),
+    ],
+)
+def test_covariates_without_effect_are_named(fit, facts):
+    length = np.random.default_rng(0).normal(size=20)
+    with pytest.warns(cp.CordialWarning, match=facts):
+        fit({"length": length, "lenght": np.ones((20, 2))})
+
+
 def mixture(**settings):
     return Stack(channels=("mixture",), **settings)
 
