@@ -20,7 +20,8 @@ from scipy.special import log_softmax
 from cordial_ppl.channels import CHANNELS, PAPER_CHANNELS
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.evaluation.tasks import draw_subsets
-from cordial_ppl.inference.fitting import Case, fit_cases
+from cordial_ppl.inference.case import Case
+from cordial_ppl.inference.fitting import fit_cases
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.scores import log_loss
 

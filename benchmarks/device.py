@@ -26,7 +26,8 @@ from cordial_ppl.data.readings import as_logits
 from cordial_ppl.estimators.subsets import make_cases
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference import accelerator, lanes
-from cordial_ppl.inference.fitting import Case, fit_cases
+from cordial_ppl.inference.case import Case
+from cordial_ppl.inference.fitting import fit_cases
 from cordial_ppl.inference.sampler import DEFAULT_EFFORT, PRECISION
 from cordial_ppl.inference.target import Target, build_target
 

@@ -15,7 +15,8 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.estimators.named import Cordial
 from cordial_ppl.estimators.subsets import make_cases
-from cordial_ppl.inference.fitting import Case, choose_prior, sample_default
+from cordial_ppl.inference.case import Case
+from cordial_ppl.inference.fitting import choose_prior, sample_default
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.priors import LearnedPrior, reading_spread
 from cordial_ppl.inference.programs import predict_draws

@@ -15,7 +15,7 @@ from real import SOURCES, load
 
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.data.readings import as_logits
-from cordial_ppl.inference.fitting import fit_channel
+from cordial_ppl.inference.channel_fits import fit_channel
 
 HELD_OUT = 400
 

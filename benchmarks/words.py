@@ -25,10 +25,11 @@ from measurement import Key, Line, Means, Measurement
 from real import list_pairs, list_sources, read, trained_without
 
 import cordial_ppl as cp
+from cordial_ppl.data.conversion import readings_from_counts
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.ratings import state
-from cordial_ppl.data.readings import as_logits, readings_from_counts
+from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.data.smoothing import smooth_histogram
 from cordial_ppl.decisions import answers

@@ -7,10 +7,10 @@ from cordial_ppl.channels.channel import observe as observe
 from cordial_ppl.channels.channel import sample_log_odds as sample_log_odds
 from cordial_ppl.channels.kernel import expected as expected
 from cordial_ppl.channels.kernel import softmax as softmax
+from cordial_ppl.data.conversion import readings_from_counts as readings_from_counts
+from cordial_ppl.data.conversion import readings_from_probabilities as readings_from_probabilities
+from cordial_ppl.data.conversion import readings_from_ratings as readings_from_ratings
 from cordial_ppl.data.readings import Readings as Readings
-from cordial_ppl.data.readings import readings_from_counts as readings_from_counts
-from cordial_ppl.data.readings import readings_from_probabilities as readings_from_probabilities
-from cordial_ppl.data.readings import readings_from_ratings as readings_from_ratings
 from cordial_ppl.data.rounding import round_labels as round_labels
 from cordial_ppl.decisions.agreement import Agreement as Agreement
 from cordial_ppl.decisions.agreement import agreement as agreement
@@ -50,10 +50,10 @@ from cordial_ppl.estimators.single import VectorScaling as VectorScaling
 from cordial_ppl.estimators.users import UserShift as UserShift
 from cordial_ppl.evaluation import synthetic as synthetic
 from cordial_ppl.inference import priors as priors
+from cordial_ppl.inference.channel_fits import fit_channel as fit_channel
+from cordial_ppl.inference.channel_fits import fit_laplace as fit_laplace
+from cordial_ppl.inference.channel_fits import fit_nuts as fit_nuts
 from cordial_ppl.inference.diagnostics import Diagnostics as Diagnostics
-from cordial_ppl.inference.fitting import fit_channel as fit_channel
-from cordial_ppl.inference.fitting import fit_laplace as fit_laplace
-from cordial_ppl.inference.fitting import fit_nuts as fit_nuts
 from cordial_ppl.inference.posterior import Posterior as Posterior
 from cordial_ppl.inference.sampler import Effort as Effort
 from cordial_ppl.logs.collected import Collected as Collected

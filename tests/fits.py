@@ -5,7 +5,8 @@ from typing import Any
 
 import seeds
 
-from cordial_ppl.inference.fitting import CaseFit, fit_cases
+from cordial_ppl.inference.case import CaseFit
+from cordial_ppl.inference.fitting import fit_cases
 from cordial_ppl.inference.target import Target
 
 MADE: dict[tuple[Target, bool, bytes], list[CaseFit]] = {}

@@ -86,8 +86,8 @@ def _predict(tables: Fitting, table: Any, labels: Any, rows: Any) -> dict[str, A
     """Find what the judge states of each label's text, and what is predicted out of fold."""
     import numpy as np
 
+    from cordial_ppl.data.number_table import is_unread
     from cordial_ppl.data.ratings import state
-    from cordial_ppl.data.readings import is_unread
 
     fit, logits = tables.fit(table, labels, rows).fit_, table.logits[rows]
     read, judges = ~is_unread(logits), {}

@@ -10,7 +10,8 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelling import rank_texts, salt_texts
-from cordial_ppl.data.readings import Readings, is_unread
+from cordial_ppl.data.number_table import is_unread
+from cordial_ppl.data.readings import Readings
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.arrays import bucket, pad_rows, repeat_rows

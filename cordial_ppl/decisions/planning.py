@@ -15,8 +15,9 @@ from jaxtyping import Bool, Float64, Int64
 
 from cordial_ppl.data.checks import check_cells
 from cordial_ppl.data.containers import unmasked
+from cordial_ppl.data.number_table import is_unread
 from cordial_ppl.data.ratings import state
-from cordial_ppl.data.readings import as_logits, is_unread
+from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, quote, warn
 

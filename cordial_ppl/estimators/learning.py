@@ -15,7 +15,8 @@ from cordial_ppl.data.labelled import Labelled, label_readings
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, count, list_names, naming, warn
-from cordial_ppl.inference.fitting import Case, fit_cases
+from cordial_ppl.inference.case import Case
+from cordial_ppl.inference.fitting import fit_cases
 from cordial_ppl.inference.priors.fits import (
     LearnedChannel,
     Rule,

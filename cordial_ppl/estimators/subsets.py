@@ -14,8 +14,8 @@ from jaxtyping import Float, Int
 from cordial_ppl.data.labelled import Labelled, without_labels
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.single import LabelFree
+from cordial_ppl.inference.case import Case, CaseFit
 from cordial_ppl.inference.diagnostics import Diagnostics
-from cordial_ppl.inference.fitting import Case, CaseFit
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.runtime.blas import on_one_core
 from cordial_ppl.runtime.platform import start_jax

@@ -18,8 +18,8 @@ from jaxtyping import Array, Float
 
 from cordial_ppl.data.labelled import Data, Labelled
 from cordial_ppl.inference import fitting, laplace, sampler
+from cordial_ppl.inference.case import Case, CaseFit
 from cordial_ppl.inference.diagnostics import Draws
-from cordial_ppl.inference.fitting import Case, CaseFit
 from cordial_ppl.inference.lanes import (
     AXIS,
     Lanes,

@@ -17,7 +17,7 @@ from cordial_ppl.channels.channel import count_levels
 from cordial_ppl.data.labelled import Labelled, pad_texts
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.readings import Readings
-from cordial_ppl.inference.fitting import Case
+from cordial_ppl.inference.case import Case
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Target

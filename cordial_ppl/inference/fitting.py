@@ -4,24 +4,17 @@ A text's held-out prediction is by a posterior that has not seen its label: the 
 are the first one's draws, carried over, or, by the literal methods, fits of their own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.channels.channel import Channel, count_levels
-from cordial_ppl.channels.loading import load_channel
-from cordial_ppl.data.checks import check_names, check_number, check_seed
 from cordial_ppl.data.coreset import build_coreset
-from cordial_ppl.data.labelled import Data, Labelled, find_equal, label_readings, pad
-from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, label_histogram
-from cordial_ppl.data.scale import Scale
-from cordial_ppl.data.smoothing import smooth_histogram
+from cordial_ppl.data.readings import Readings
 from cordial_ppl.errors import InputError
+from cordial_ppl.inference.case import Case, CaseFit
 from cordial_ppl.inference.diagnostics import NOTHING, PAPER_METHODS, Draws, diagnose, precision
 from cordial_ppl.inference.importance import (
     effective_sample_size,
@@ -32,8 +25,7 @@ from cordial_ppl.inference.importance import (
 from cordial_ppl.inference.laplace import PAPER, Laplace, Mode, find_modes, sample_laplace
 from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.nuts import DEFAULT, Nuts, sample_nuts
-from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
-from cordial_ppl.inference.priors import as_priors, reading_spread, resolve
+from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.programs import DRAWS, predict
 from cordial_ppl.inference.sampler import (
     DEFAULT_EFFORT,
@@ -47,9 +39,8 @@ from cordial_ppl.inference.sampler import (
     generator,
     sample,
 )
-from cordial_ppl.inference.target import Prior, Target, build_target, check_gradient
+from cordial_ppl.inference.target import Prior, Target, check_gradient
 from cordial_ppl.runtime.blas import on_one_core
-from cordial_ppl.runtime.progress import doing
 
 METHODS = ("default", "laplace", "mode", "nuts")
 
@@ -58,76 +49,6 @@ Method = str | Laplace | Nuts
 
 FoldDraws = tuple[Draws, list[Draws]]
 """A posterior, and those without each fold."""
-
-
-class Case(NamedTuple):
-    """One data set to fit.
-
-    Attributes:
-        texts: the labelled texts.
-        folds: fold of each label, 0..F-1, the same for those of a text; None to fit all labels
-            alone.
-        seed: numbers that all randomness follows from.
-        prior: location and scale that replace the channel's own; None for these.
-        histogram: in its place, whatever the labels are; None for theirs.
-        literal: whether the labels' is the paper's, with one count for each option.
-    """
-
-    texts: Labelled
-    folds: Int[np.ndarray, " n"] | None = None
-    seed: tuple[int, ...] = (0,)
-    prior: Prior | None = None
-    histogram: Float[np.ndarray, " K"] | None = None
-    literal: bool = False
-
-    def histogram_of(self, labels: Int[np.ndarray, " n"]) -> Float[np.ndarray, " K"]:
-        """Compute the smoothed histogram of those labels that are seen."""
-        if self.histogram is not None:
-            return self.histogram
-        smooth = label_histogram if self.literal else smooth_histogram
-        return smooth(labels, self.texts.logits.shape[-1], self.texts.weights)
-
-    def seen_by(self, method: Method) -> "Case":
-        """Return the data set as a method sees it."""
-        return self._replace(literal=getattr(method, "name", method) in PAPER_METHODS)
-
-    @property
-    def masks(self) -> list[Int[np.ndarray, " n"]]:
-        """The labels without each fold in turn, in which those of the fold are -1."""
-        folds = [] if self.folds is None else range(self.folds.max() + 1)
-        return [np.where(self.folds == fold, -1, self.texts.labels) for fold in folds]
-
-    def merge(self, folds: Int[np.ndarray, " n"] | None = None) -> tuple["Case", np.ndarray]:
-        """Make rows that no likelihood tells apart one, with the sum of their weights.
-
-        Args:
-            folds: what replaces the folds, which are told apart.
-
-        Returns:
-            The data set, and which of its rows each row is now.
-        """
-        texts, folds = self.texts, self.folds if folds is None else folds
-        extra = [*texts.covariates.values(), *([] if folds is None else [folds])]
-        first, rows = find_equal(texts.logits, texts.labels, *extra)
-        texts = replace(texts.take(first), weights=np.bincount(rows, texts.weights))
-        return self._replace(texts=texts, folds=None if folds is None else folds[first]), rows
-
-    def pad(self, precision: Any, labels: Int[np.ndarray, " n"] | None = None) -> Data:
-        """Pad the texts for a program, with all labels or with those that are seen."""
-        labels = self.texts.labels if labels is None else labels
-        return pad(replace(self.texts, labels=labels), self.histogram_of(labels), precision)
-
-
-class CaseFit(NamedTuple):
-    """A channel, or another member of a stack, fitted to one data set.
-
-    Attributes:
-        fitted: the fit to all labels; of a channel its posterior.
-        held_out: probabilities of each text by a fit without its fold; None without folds.
-    """
-
-    fitted: Any
-    held_out: Float[np.ndarray, "n K"] | None
 
 
 @on_one_core
@@ -314,113 +235,3 @@ def _predict_held_out(
         readings = Readings(texts.logits[rows].astype(dtype), case.histogram_of(labels), extra)
         probs[rows], _ = predict(target, draws, weights, readings)
     return probs
-
-
-def fit_channel(
-    channel: str | Path | Channel,
-    logits,
-    labels,
-    *,
-    method: Method = "default",
-    prior: Any = None,
-    seed: int = 0,
-    covariates: Mapping[str, Any] | None = None,
-) -> Posterior:
-    """Fit one channel to labelled readings.
-
-    Args:
-        channel: name, path of a channel file, or channel.
-        logits: option logits, shape ``[n, K]``; for a channel of several judges ``[n, R, K]``, with
-            NaN where a judge has not rated a text.
-        labels: options 0..K-1, shape ``[n]``.
-        method: "default", "laplace", "mode" or "nuts".
-        prior: replaces the channel's own prior: location and scale of all unconstrained parameters,
-            or, as in ``ChannelCalibrator``, of some parameters by name, a learned prior, or a prior
-            file.
-        seed: seed of the random numbers.
-        covariates: per-text covariates that the channel uses, each of shape ``[n]``; covariates
-            with levels, such as users, are whole numbers.
-
-    Returns:
-        The posterior; ``diagnostics.trusted`` shows whether it is reliable, and a warning is issued
-        if not.
-
-    Raises:
-        InputError: the readings, labels, prior or covariates are invalid, a covariate is missing,
-            or the method is unknown.
-        ChannelError: the channel is unknown or breaks the contract.
-    """
-    check_names("method", [getattr(method, "name", method)], METHODS)
-    chosen = load_channel(channel)
-    readings = as_logits_of_readers(logits) if chosen.several else as_logits(logits)
-    *readers, size = readings.shape[1:]
-    texts = label_readings(readings, labels, Scale.default(size), covariates, count_levels(chosen))
-    target = build_target(chosen, size, tuple(texts.covariates), *readers)
-    if covariates:
-        from cordial_ppl.inference.tracing import warn_of_unused
-
-        warn_of_unused(texts.covariates, [chosen], size)
-    pair = isinstance(prior, tuple | list | np.ndarray) and len(prior) == 2
-    priors = as_priors(Prior(*prior) if pair else prior, [chosen.name])
-    priors.check([target])
-    source = resolve(priors.of(chosen.name), target, reading_spread(readings))
-    case = Case(texts, seed=(check_seed(seed),), prior=source)
-    with doing(f"fitting {chosen.name}"):
-        posterior = fit_cases(target, [case], method=method)[0].fitted
-    warn_if_doubtful(posterior)
-    return posterior
-
-
-def fit_laplace(
-    channel: str | Path | Channel,
-    readings,
-    labels,
-    *,
-    draws: int = PAPER.draws,
-    inflation: float = PAPER.inflation,
-    df: float | None = None,
-    **settings,
-) -> Posterior:
-    """Fit a channel by weighted draws around its mode; by default as the paper does.
-
-    Args:
-        channel: name, path of a channel file, or channel.
-        readings: option logits, as of `fit_channel`.
-        labels: options 0..K-1, shape ``[n]``.
-        draws: number of draws.
-        inflation: factor on the standard deviations of the Laplace approximation.
-        df: degrees of freedom of a Student-t distribution to draw from; None for a Gaussian.
-        settings: ``prior``, ``seed`` and ``covariates``, as of `fit_channel`.
-    """
-    # Of one weight there is no tail to judge.
-    draws = int(check_number("draws", draws, 2, whole=True))
-    spread = check_number("inflation", inflation, 1e-3)
-    method = Laplace(draws, spread, None if df is None else check_number("df", df, 1))
-    return fit_channel(channel, readings, labels, method=method, **settings)
-
-
-def fit_nuts(
-    channel: str | Path | Channel,
-    readings,
-    labels,
-    *,
-    draws: int = DEFAULT.draws,
-    chains: int = DEFAULT.chains,
-    warmup: int = DEFAULT.warmup,
-    **settings,
-) -> Posterior:
-    """Fit a channel by NUTS, the No-U-Turn sampler of NumPyro.
-
-    Args:
-        channel: name, path of a channel file, or channel.
-        readings: option logits, as of `fit_channel`.
-        labels: options 0..K-1, shape ``[n]``.
-        draws: number of draws kept per chain.
-        chains: number of chains.
-        warmup: number of warm-up steps per chain.
-        settings: ``prior``, ``seed`` and ``covariates``, as of `fit_channel`.
-    """
-    # R-hat halves each chain.
-    counts = {"draws": (draws, 4), "chains": (chains, 1), "warmup": (warmup, 0)}
-    method = Nuts(*(int(check_number(k, *each, whole=True)) for k, each in counts.items()))
-    return fit_channel(channel, readings, labels, method=method, **settings)

@@ -17,7 +17,8 @@ from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Float, Int, Integer
 
 from cordial_ppl.data.labelled import TILE, Data, pad
-from cordial_ppl.inference.fitting import Case, choose_prior
+from cordial_ppl.inference.case import Case
+from cordial_ppl.inference.fitting import choose_prior
 from cordial_ppl.inference.moves import Gaussian, Particles, PCNState, init_pcn
 from cordial_ppl.inference.programs import STEPS as STEPS_AT_ONCE
 from cordial_ppl.inference.programs import (

@@ -19,7 +19,8 @@ from cordial_ppl.channels import is_ours
 from cordial_ppl.channels.channel import LABEL_SITE, Channel
 from cordial_ppl.channels.parameters import SITES
 from cordial_ppl.data.containers import as_numbers
-from cordial_ppl.data.readings import SUM_TOLERANCE, Readings
+from cordial_ppl.data.conversion import SUM_TOLERANCE
+from cordial_ppl.data.readings import Readings
 from cordial_ppl.errors import ChannelError, InputError
 from cordial_ppl.inference.sites import Site, list_sites, make_readings
 from cordial_ppl.runtime.compilation import BUILDING, ONCE, compiled

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int64
 
+from cordial_ppl.data.number_table import is_unread
 from cordial_ppl.data.ratings import state
-from cordial_ppl.data.readings import is_unread
 from cordial_ppl.decisions.planning import expected_scores, score_strata
 from cordial_ppl.errors import InputError, SettingNeeded, quote
 from cordial_ppl.label.answer_log import ANOTHER, LABEL, SKIP, UNDO, AnswerLog, Row

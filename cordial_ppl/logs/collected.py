@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
+from cordial_ppl.data.conversion import readings_from_counts, readings_from_probabilities
 from cordial_ppl.data.ratings import PSEUDO_COUNT
-from cordial_ppl.data.readings import as_logits, readings_from_counts, readings_from_probabilities
+from cordial_ppl.data.readings import as_logits
 from cordial_ppl.errors import InputError, SettingNeeded, count, list_names, naming
 from cordial_ppl.logs.evidence import CUT, FAILED, FILTERED, REFUSED, Reading, Record
 from cordial_ppl.logs.spellings import Spellings

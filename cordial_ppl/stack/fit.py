@@ -15,7 +15,7 @@ from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits, label_histogram
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import quote, warn
-from cordial_ppl.inference.fitting import Case
+from cordial_ppl.inference.case import Case
 from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.members import Fitted, fit_members

@@ -13,7 +13,8 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.channels.channel import Channel
-from cordial_ppl.inference.fitting import Case, CaseFit, fit_cases
+from cordial_ppl.inference.case import Case, CaseFit
+from cordial_ppl.inference.fitting import fit_cases
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import ChannelPrior, NamedPrior, reading_spread, resolve
 from cordial_ppl.inference.programs import TEXTS

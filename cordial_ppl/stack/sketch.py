@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float, Int64
 
+from cordial_ppl.data.number_table import is_unread
 from cordial_ppl.data.ratings import state
-from cordial_ppl.data.readings import is_unread
 
 STEPS = 64
 """Steps of expected scores on a scale of up to so many classes, at most."""

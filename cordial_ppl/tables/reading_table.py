@@ -14,8 +14,10 @@ import numpy as np
 import polars as pl
 from jaxtyping import Bool, Float64, Int64
 
-from cordial_ppl.data import readings
+from cordial_ppl.data.conversion import readings_from_counts, readings_from_probabilities
+from cordial_ppl.data.number_table import Source, Unread, is_unread, warn_of_unread
 from cordial_ppl.data.ratings import read_ratings
+from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import naming, warn
 from cordial_ppl.tables.choices import Choice, open_columns, read_items, select
@@ -26,8 +28,8 @@ from cordial_ppl.tables.roles import USERS, find_columns, find_layout
 CONVERSIONS = {
     "logit": (-np.inf, None),
     "logprob": (-np.inf, None),
-    "p": (0.0, readings.readings_from_probabilities),
-    "n": (0.0, readings.readings_from_counts),
+    "p": (0.0, readings_from_probabilities),
+    "n": (0.0, readings_from_counts),
 }
 """What an empty cell of each kind means, and the function that makes logits of the numbers."""
 
@@ -88,7 +90,7 @@ class ReadingTable:
         """
         if self.checked is not None:
             return self.checked
-        logits = self._convert(readings.warn_of_unread)
+        logits = self._convert(warn_of_unread)
         return logits[:, ::-1].copy() if self.columns.reverse else logits
 
     @property
@@ -98,7 +100,7 @@ class ReadingTable:
         Counts and probabilities that are all 0 are what loggers write for no answer.
         """
         if self.checked is not None:
-            return readings.is_unread(self.checked)
+            return is_unread(self.checked)
         names = [name for name in self.names if name in self.columns.schema]
         scale, zeros = self.scale if self.kind == "rating" else None, self.kind in ("p", "n")
         blank = pl.all_horizontal(is_blank(self.columns, n, scale, zeros=zeros) for n in names)
@@ -160,7 +162,7 @@ class ReadingTable:
         for name in covariates:
             self.columns.require(name)
         hashes: list[pl.Series] = []
-        unread: list[readings.Unread] = []
+        unread: list[Unread] = []
         read = [name for name in self.names if name in self.columns.schema]
         used = tuple(dict.fromkeys(("item_id", *read, *covariates)))
         for batch in self.batches(CHECKED, used, unread.append):
@@ -173,13 +175,13 @@ class ReadingTable:
             read_items(self.columns, of_readers=True)
         if unread:
             cells, rows = sum(part.options for part in unread), sum(part.rows for part in unread)
-            readings.warn_of_unread(readings.Unread(cells, rows, len(ids), unread[0].first))
+            warn_of_unread(Unread(cells, rows, len(ids), unread[0].first))
 
     def batches(
         self,
         size: int,
         names: Iterable[str] | None = None,
-        tell: Callable[[readings.Unread], None] = lambda _: None,
+        tell: Callable[[Unread], None] = lambda _: None,
     ) -> Iterator["ReadingTable"]:
         """Read the texts in order, some at a time.
 
@@ -199,12 +201,12 @@ class ReadingTable:
             yield replace(part, checked=checked)
             start = stop
 
-    def _convert(self, tell: Callable[[readings.Unread], None]) -> Float64[np.ndarray, "n K"]:
+    def _convert(self, tell: Callable[[Unread], None]) -> Float64[np.ndarray, "n K"]:
         rows, columns = self._read_rows()
         logits = np.full((len(self.columns), self.scale.size), np.nan)
         if not rows.size:
             return logits
-        source = readings.Source(columns.where, self.names, tell)
+        source = Source(columns.where, self.names, tell)
         with naming(columns.path):
             if self.kind == "rating":
                 cells = as_list(columns.collect("rating").to_series())
@@ -219,7 +221,7 @@ class ReadingTable:
                 if len(here) < len(self.names) and (values[:, here] != empty).all():
                     source = source._replace(tell=lambda _: None)
                 values = values if convert is None else convert(values, source=source)
-            logits[rows] = readings.as_logits(values, source=source)
+            logits[rows] = as_logits(values, source=source)
         return logits
 
     def _read_rows(self) -> tuple[Int64[np.ndarray, " r"], Columns]:

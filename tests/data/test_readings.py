@@ -13,12 +13,8 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from scipy.special import softmax
 
 import cordial_ppl as cp
-from cordial_ppl.data.readings import (
-    as_logits,
-    label_histogram,
-    readings_from_counts,
-    readings_from_probabilities,
-)
+from cordial_ppl.data.conversion import readings_from_counts, readings_from_probabilities
+from cordial_ppl.data.readings import as_logits, label_histogram
 from cordial_ppl.errors import CordialWarning, InputError
 
 tables = arrays(

@@ -11,10 +11,11 @@ from hypothesis.extra.numpy import arrays
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
+from cordial_ppl.data.conversion import readings_from_counts
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.ratings import state
-from cordial_ppl.data.readings import as_logits, readings_from_counts
+from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.forecasting import Range

@@ -17,7 +17,8 @@ from cordial_ppl.data.labelled import Labelled, without_labels
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.decisions import answers
 from cordial_ppl.estimators.fusion.panel import pool, trust_readers
-from cordial_ppl.inference.fitting import Case, fit_cases
+from cordial_ppl.inference.case import Case
+from cordial_ppl.inference.fitting import fit_cases
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.scores import log_loss
 from cordial_ppl.stack.entering import enter, predict

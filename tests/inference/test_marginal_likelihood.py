@@ -18,7 +18,8 @@ import cordial_ppl as cp
 from cordial_ppl.channels.likelihood import Likelihood
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, as_logits
-from cordial_ppl.inference.fitting import Case, fit_cases
+from cordial_ppl.inference.case import Case
+from cordial_ppl.inference.fitting import fit_cases
 
 logsumexp: Any = special.logsumexp
 pytestmark = pytest.mark.literal

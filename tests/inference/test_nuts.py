@@ -15,7 +15,8 @@ import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, as_logits, label_histogram
 from cordial_ppl.evaluation.synthetic import reviews
-from cordial_ppl.inference.fitting import Case, fit_cases
+from cordial_ppl.inference.case import Case
+from cordial_ppl.inference.fitting import fit_cases
 from cordial_ppl.inference.nuts import Nuts, sample_nuts
 from cordial_ppl.inference.target import Prior, Target, build_target
 

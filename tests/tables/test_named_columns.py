@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cordial_ppl.data.readings import as_logits, readings_from_ratings
+from cordial_ppl.data.conversion import readings_from_ratings
+from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded
 from cordial_ppl.tables import (

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-from cordial_ppl.data.readings import as_logits, readings_from_counts
+from cordial_ppl.data.conversion import readings_from_counts
+from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import CordialWarning, InputError
 from cordial_ppl.tables import (

@@ -14,8 +14,9 @@ from scipy.stats import chi2, kstest, norm
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.evaluation.checks.finding import FAIL, PASS, WARN, Finding, verdict
 from cordial_ppl.evaluation.checks.trial import Trial
+from cordial_ppl.inference.case import Case
 from cordial_ppl.inference.export import over_draws
-from cordial_ppl.inference.fitting import Case, fit_cases
+from cordial_ppl.inference.fitting import fit_cases
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.programs import PACE, SLOW
 from cordial_ppl.runtime.progress import doing

@@ -16,8 +16,9 @@ from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers,
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, naming
 from cordial_ppl.evaluation.synthetic import reviews
+from cordial_ppl.inference.case import Case
 from cordial_ppl.inference.export import draw_options, over_draws
-from cordial_ppl.inference.fitting import Case, fit_cases
+from cordial_ppl.inference.fitting import fit_cases
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.inference.tracing import find_covariates

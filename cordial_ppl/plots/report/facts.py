@@ -12,8 +12,9 @@ from jaxtyping import Bool, Float, Int
 from cordial_ppl import scores
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import as_texts, salt_texts, share_text
+from cordial_ppl.data.number_table import is_unread
 from cordial_ppl.data.ratings import state
-from cordial_ppl.data.readings import is_unread, label_histogram
+from cordial_ppl.data.readings import label_histogram
 from cordial_ppl.data.smoothing import smooth_histogram
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.agreement import Agreement, agreement

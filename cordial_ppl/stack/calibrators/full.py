@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.inference.fitting import Case
+from cordial_ppl.inference.case import Case
 from cordial_ppl.inference.laplace import find_modes
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.runtime.arrays import AnyArray
