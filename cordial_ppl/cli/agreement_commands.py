@@ -55,7 +55,7 @@ def agree(
         scale, read, judges = whole[0].scale, whole[1], _predict(tables, *whole)
     votes, first, people = tabulate(scale.decode(read.labels), read.item_ids, read.annotators)
     if np.count_nonzero(votes) < len(read.labels):
-        raise InputError("--round split turns one label into two. Use half-up or nearest-even.")
+        raise InputError("split labels cannot be compared. Use --round half-up or nearest-even.")
     groups = read_grouping(read.columns, cluster=cluster).get("cluster")
     made = cp.agreement(
         votes,
@@ -67,7 +67,7 @@ def agree(
     if not made.values:
         raise InputError(
             f"no text in {labels} is labelled by two people, so there is nothing to compare. Add "
-            "labels by a second person, or pass the judge's table as READINGS."
+            "labels from a second person, or pass the judge's table as READINGS."
         )
     items = [read.item_ids[first[row]] for row in made.apart]
     rated = [dict(compress(zip(people, votes[row], strict=True), votes[row])) for row in made.apart]

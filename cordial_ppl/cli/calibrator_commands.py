@@ -153,7 +153,7 @@ def monitor(
         read = read_labels(labels, tables[-1].scale, **vars(columns))
         fresh = ~fit.labelled.has(as_texts(read.item_ids, len(read.labels)))
         if not fresh.any():
-            raise InputError(f"{labels}: the fit used all labelled texts. Label new texts.")
+            raise InputError(f"{labels}: all labelled texts were in the fit. Label new texts.")
         matched, rows = match_labels(tables[-1], read.take(fresh.nonzero()[0]))
         check = cp.check_labels(fit, **take_labelled(tables[-1], matched, rows, channel))
         answer = NO if (broken := check.evidence >= 1 / (1 - level)) else answer

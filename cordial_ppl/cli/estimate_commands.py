@@ -48,8 +48,8 @@ class Wanted:
 def estimate(tables: Fitting, *, wanted: Wanted = Wanted(), by: By = None) -> Result:
     """How good are the texts? Estimate the mean label and the share of each option.
 
-    The labelled texts must be a random sample, or texts that `cordial plan` chose; in this case,
-    keep the columns that the plan has added.
+    The labelled texts must be a random sample, or texts that `cordial plan` chose; in that case,
+    keep the columns that the plan added.
     """
     return _estimate(tables, wanted, by)
 

@@ -127,7 +127,7 @@ def fuse(
 
     if len(table.readers) > 1 and tables.judge in table.readers:
         raise InputError(
-            f"--judge {tables.judge} is one of {len(table.readers)} judges in the tables. Remove "
+            f"fusion uses all {len(table.readers)} judges, not only --judge {tables.judge}. Remove "
             "--judge, or calibrate only this judge with `cordial calibrate`."
         )
     fusion = cp.Fusion(table.scale, readers=table.readers, **settings)
@@ -166,7 +166,7 @@ def shift(
     Args:
         output: Table to write (.csv, .parquet, .jsonl): item_id, user, p_..., mean, label.
         user: Column that names the user, if not `user`.
-        calibrator: Calibrator that user shifts are added to; by default, it is fitted to LABELS.
+        calibrator: Calibrator to which user shifts are added; by default, one fitted to LABELS.
     """
     from cordial_ppl.tables import read_columns
     from cordial_ppl.tables.roles import spell

@@ -31,17 +31,17 @@ class Wanted:
     output: Annotated[options.Written | None, options.Out] = None
     "Table to write (.csv, .parquet, .jsonl): the texts to label, in order, with empty labels."
     labelled: Annotated[Path | None, Parameter(metavar="LABELS", group=options.FILES)] = None
-    "Table of existing labels, which OUT lists first."
+    "Table of existing labels, to be listed first in OUT."
     more: Annotated[Path | None, Parameter(metavar="CALIBRATOR", group=options.FILES)] = None
-    "Calibrator from `cordial fit`, to forecast how much further labels would improve it."
+    "Calibrator from `cordial fit`, to forecast how it would improve with more labels."
     by: Column = None
-    "Column, such as `system`; each value of the column gets the same number of labels."
+    "Column, such as `system`, whose values each get the same number of labels."
     cluster: Column = None
     "Column that groups related texts, such as `conversation`. Whole groups are labelled."
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
     "Number of texts to label."
     width: Annotated[float | None, Parameter(metavar="W")] = None
-    "With --more: forecast how many labels estimate the mean of all texts within plus or minus W."
+    "With --more: forecast how many labels narrow the interval for the mean to plus or minus W."
 
 
 @command
@@ -60,8 +60,8 @@ def plan(
     a plan form a smaller plan. Then pass OUT as LABELS to a command that fits; rows without a label
     are skipped.
 
-    How many more labels do I need? With --more, forecast how much further labels would improve a
-    calibrator.
+    How many more labels do I need? With --more, forecast how a calibrator would improve
+    with more labels.
     """
     output, labelled, by = wanted.output, wanted.labelled, wanted.by
     if output is None and wanted.more is None:
@@ -153,9 +153,9 @@ class Labelling:
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
     "Number of texts to label."
     by: Column = None
-    "Column, such as `system`; each value of the column gets the same number of labels."
+    "Column, such as `system`, whose values each get the same number of labels."
     require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()
-    'Requirement such as "mean >= 4" or "A - B > 0"; the page shows when the labels settle it.'
+    'Requirement such as "mean >= 4" or "A - B > 0"; the page shows when it is decided.'
     within: Annotated[float | None, Parameter(metavar="W")] = None
     "Goal: an interval of plus or minus W for the mean. The page shows when the goal is reached."
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
@@ -250,13 +250,13 @@ class Costs:
     false_fail: Cost = 1.0
     "Cost of failing a text that people would pass."
     person: Annotated[float | None, Parameter(metavar="COST")] = None
-    "Cost of asking a person to label a text, in the unit of the other costs."
+    "Cost of asking a person to label a text, in the same unit as the other costs."
     agree: Annotated[float | None, Parameter(metavar="SHARE")] = None
-    "Required agreement with people on the other texts, such as .9; people see as few as possible."
+    "Required agreement of automatic decisions with people, such as .9; other texts go to people."
     level: Annotated[float, Parameter(metavar="P")] = 0.9
     "Probability with which --agree is met."
     audit: Annotated[float, Parameter(metavar="SHARE")] = 0.05
-    "Share of the automatically decided texts, drawn at random, that people also check."
+    "Share of automatically decided texts, drawn at random, for people to check as well."
 
 
 @command
@@ -285,8 +285,8 @@ def decide(
         check_unfilled(output, f"or pass {output} as LABELS", kept)
         if len({*zip(items, people or items, strict=True)}) < len(items):
             raise InputError(
-                "--round split turns one label into two, but OUT has one label per text or "
-                "annotator. Use --round half-up or nearest-even, or remove -o."
+                "--round split turns one label into two, but OUT allows only one label per text "
+                "and annotator. Use --round half-up or nearest-even, or remove -o."
             )
     from cordial_ppl.decisions.decided import describe_decisions
     from cordial_ppl.decisions.sampling_design import read_design

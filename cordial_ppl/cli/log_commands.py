@@ -71,7 +71,7 @@ def read(
     output: Annotated[shared.Written | None, shared.Out, shared.TABLE_OUT] = None,
     labels: Annotated[
         shared.Written | None,
-        shared.option("Table to which human labels in FILE are written.", "LABELS", shared.FILES),
+        shared.option("Table of labels to write: human labels in FILE.", "LABELS", shared.FILES),
     ] = None,
     spell: shared.Spellings = (),
 ) -> Result:
@@ -163,7 +163,7 @@ class Questions:
     model: Annotated[str, Parameter(metavar="NAME")]
     "Model to ask."
     prompt: shared.File = None
-    "File with the whole prompt, in which {text}, {options} and {COLUMN} of TEXTS are filled in."
+    "File with the whole prompt; {text}, {options} and {COLUMN} (a column of TEXTS) are filled in."
     reader: Annotated[str | None, Parameter(metavar="NAME", group=shared.COLUMNS)] = None
     "Name of the judge in column `reader`; by default the model's name."
     task: Annotated[str | None, Parameter(metavar="NAME", group=shared.COLUMNS)] = None
@@ -173,7 +173,7 @@ class Questions:
     permutations: shared.Number = 1
     "Number of option orders to average over."
     server: Annotated[str | None, Parameter(metavar="URL")] = None
-    "Server address, such as http://localhost:8000/v1; by default OPENAI_BASE_URL, or OpenAI's."
+    "Server address, such as http://localhost:8000/v1; by default OPENAI_BASE_URL, else OpenAI's."
     local: bool = False
     "Run a Hugging Face model on this machine; --model is the model's name or folder."
     samples: shared.Natural = 0
@@ -181,7 +181,7 @@ class Questions:
     spell: shared.Spellings = ()
     after: After = None
     key_variable: Annotated[str | None, Parameter(metavar="NAME", group=shared.ADVANCED)] = None
-    "Environment variable with the API key; by default OPENAI_API_KEY, used only for OpenAI."
+    "Environment variable with the API key; by default OPENAI_API_KEY for OpenAI, else none."
     max_tokens: Annotated[shared.Number, Parameter(group=shared.ADVANCED)] = 16
     "Maximum length of an answer, in tokens."
     concurrency: Annotated[

@@ -98,7 +98,7 @@ PREDICTED = option(f"Table to write {TABLE}: probabilities p_..., mean with inte
 TABLE_OUT = option(f"Table of readings to write {TABLE}.")
 CHANNEL = option("Channel file to add. Its code runs, so use only trusted files.", "PATH", MODEL)
 SPELLING = option("Text that stands for an option (1=A); repeatable.", "OPTION=TEXT", ADVANCED)
-METHOD = option("Inference method: laplace (paper's), mode or nuts (slow).", "METHOD", ADVANCED)
+METHOD = option("Inference method: laplace (the paper's), mode or nuts (slow).", "METHOD", ADVANCED)
 
 List = Annotated[tuple[str, ...], listing("A,B,...")]
 Names = Annotated[tuple[str, ...] | None, listing("A,B,...")]
@@ -142,7 +142,7 @@ class Columns:
     """Choice of what is read from tables: arguments of functions that read readings."""
 
     options: Names = None
-    "Options of the scale from worst to best, such as 1,2,3,4,5; by default, as in READINGS."
+    "Options of the scale from worst to best, such as 1,2,3,4,5; by default, those in READINGS."
     reader: Annotated[str | None, Parameter(metavar="NAME")] = None
     "Judge to use if column `reader` names several judges; COLUMN=NAME reads a different column."
     task: Annotated[str | None, Parameter(metavar="NAME")] = None
@@ -154,7 +154,7 @@ class Columns:
     reverse: bool = False
     "Reverse the judge's scale, if it runs from best to worst and the labels' scale does not."
     keep_form: Annotated[bool, Parameter(group=OUTPUT)] = False
-    "Write CSV files that Excel opens like READINGS: same separator, decimal mark and ids."
+    "Write CSV files in the format of READINGS: same separator, decimal mark and id column."
     round: Rounding = None
     "Rule for values between two options: half-up, nearest-even, or split (half for each option)."
 
