@@ -100,7 +100,7 @@ def readings_from_ratings(
     if cells.ndim != 1:
         raise InputError(
             f"ratings must have shape [n], one rating per text; found {list(cells.shape)}. If a "
-            "text has several ratings, pass the counts of its options to readings_from_counts."
+            "text has several ratings, count them per option and use readings_from_counts."
         )
     rated = np.array([i for i, cell in enumerate(cells) if not is_missing(cell)], np.int64)
     if not rated.size:

@@ -79,7 +79,7 @@ def as_weights(
             f"label); found {weights[wrong[0]]:g} in row {rows[wrong[0]]}."
         )
     if not weights.any():
-        raise InputError("sample_weight is zero for every label. Give at least one label a weight.")
+        raise InputError("sample_weight is zero for every label. At least one must be positive.")
     return weights
 
 

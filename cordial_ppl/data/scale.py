@@ -202,14 +202,14 @@ class Scale:
         if max(finite) < self.size:
             listed = ", ".join(f"{number:g}" for number in sorted(finite))
             raise SettingNeeded(
-                f"{noun} {listed} do not show whether {quote(first)} is 0 or 1.",
+                f"{noun} {listed} do not show whether {quote(first)} is number 0 or 1.",
                 "Name the options by their numbers, for example from 1",
                 "options",
                 names,
             )
         warn(
             f"{noun} are read as numbers from 1 ({quote(first)}) to {self.size} ({quote(last)}). "
-            f"Means start at 0 unless the options are named 1 to {self.size}."
+            f"Means run from 0 to {self.size - 1} unless the options are named 1 to {self.size}."
         )
         return replace(self, aliases=names)
 
@@ -346,7 +346,7 @@ def _names(options: Any) -> tuple[Any, ...]:
     cited = quote(options)
     try:
         if isinstance(options, str | bytes | Set):
-            raise TypeError("a text is one name, and a set has no order")
+            raise TypeError("options must not be a string or a set")
         categories = ordered_categories(options)
         names = tuple(map(_plain, unmasked(options) if categories is None else categories))
         _ = tuple(map(str, names))

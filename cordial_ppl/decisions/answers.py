@@ -77,7 +77,7 @@ def as_fit(fit: Any, kind: type[AnyFit] = Fit) -> Any:
     if not isinstance(fit, kind):
         several = " or several judges" * (kind is not Fit)
         raise InputError(
-            f"expected a fitted calibrator of one judge{several} (or its fit_ attribute); got "
+            f"expected a fitted calibrator for one judge{several} (or its fit_ attribute); got "
             f"{type(fit).__name__}."
         )
     return fit
@@ -179,7 +179,7 @@ def monitor(
     sizes = [len(each.labels) for each in entered]
     if texts is None and len({*sizes}) > 1:
         raise InputError(
-            "readings without text names must have the same texts in the same order; got "
+            "without text names, all readings must have the same texts in the same order; got "
             f"{' and '.join(map(str, sizes))} rows. Name the texts: texts=[names, ...]."
         )
     texts = [range(size) for size in sizes] if texts is None else texts

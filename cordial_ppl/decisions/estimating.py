@@ -284,8 +284,8 @@ def check_rows(
     if positions.shape == per_text.first.shape:
         positions = positions[ranks]
     wanted = (
-        f"rows must give the positions (0..{len(logits) - 1}) of the {len(per_text.first)} texts "
-        f"labelled in the fit, in the same order, or mask {len(logits)} texts; got {quote(rows)}"
+        f"rows must be the positions (0..{len(logits) - 1}) of the {len(per_text.first)} texts "
+        f"labelled in the fit, in that order, or a mask of {len(logits)} texts; got {quote(rows)}"
     )
     if positions.shape != texts.labels.shape or positions.dtype.kind not in "iu":
         raise InputError(f"{wanted}.")

@@ -251,7 +251,7 @@ def _warn_of_sameness(
     share, spread = stated.max() / len(logits), scores.std()
     if len(logits) > 1 and share >= ALIKE and spread <= TOLD_APART * np.ptp(scale.values):
         warn(
-            f"the judge states {scale.options[stated.argmax()]!r} for {share:.0%} of the texts, "
+            f"the judge favours {scale.options[stated.argmax()]!r} for {share:.0%} of the texts, "
             f"and its expected scores hardly differ (standard deviation {spread:.2g}). A few "
             "labels cannot fix readings that do not distinguish texts. Ask the judge for "
             "probabilities, or change the prompt, before you label."

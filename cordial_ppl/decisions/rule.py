@@ -44,10 +44,10 @@ class Rule:
             if there and getattr(self, other) is not None:
                 raise SettingsClash(name, other)
         if self.passing is None and self.within is None:
-            advice = "Set the passing options, or by how many classes an option may be off"
+            advice = "Set the passing options, or by how many classes a decision may be off"
             pair = "passing", ("4", "5"), "within", 1
-            raise SettingNeeded("no setting defines which decisions are right.", advice, *pair)
+            raise SettingNeeded("it is unclear which decisions count as right.", advice, *pair)
         if self.person is None and self.agree is None:
-            advice = "Set the cost of a person, or the agreement to reach on the other texts"
+            advice = "Set the cost of asking a person, or the required agreement with people"
             pair = "person", 0.5, "agree", 0.9
-            raise SettingNeeded("no setting defines when to ask a person.", advice, *pair)
+            raise SettingNeeded("it is unclear when to ask a person.", advice, *pair)

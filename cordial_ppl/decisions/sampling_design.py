@@ -66,8 +66,8 @@ def read_design(
             # Of a plan, whose texts are in order, the first are a plan themselves.
             if labels.unfilled and (np.ptp(shares) or shares[0] == 1):
                 warn(
-                    f"{columns.path}: found {count(labels.unfilled, 'row')} with a probability "
-                    "but no label. Other labels are weighted to represent them. Label these rows."
+                    f"{columns.path}: found {count(labels.unfilled, 'row')} with a probability but "
+                    "no label, so other labels are weighted to represent them. Label these rows."
                 )
             elif others and (shares == 1).all():
                 warn(
@@ -77,8 +77,8 @@ def read_design(
                 )
             elif not labels.unfilled and abs(total - len(table)) > max(FAR * spread, half):
                 warn(
-                    f"{columns.path}: by column 'probability', the labels represent {total:,.0f} "
-                    f"texts, not {len(table):,}. Check the probabilities of being labelled."
+                    f"{columns.path}: according to column 'probability', the labels represent "
+                    f"{total:,.0f} texts, not {len(table):,}. Check the probabilities."
                 )
             # Texts that were sure to be labelled stand for themselves alone.
             design["strata"] = np.isin(np.arange(len(table)), rows[shares == 1])

@@ -75,7 +75,7 @@ def split_task(
     if not 0 < report < count:
         raise InputError(
             f"task {name!r} has {count} labelled texts, so report={report} is not possible. Score "
-            f"1 to {count - 1} texts, and leave the other texts for drawing labels."
+            f"1 to {count - 1} texts; labels are drawn from the rest."
         )
     order = np.random.default_rng([check_seed(seed), SPLIT]).permutation(count)
     scored, rest = np.split(order, [report])

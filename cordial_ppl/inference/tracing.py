@@ -295,9 +295,9 @@ def _find_sites(
             if frame.name in covariates and count_levels(channel).get(frame.name) != frame.size:
                 level = f"LEVELS = {{{frame.name!r}: {frame.size}}}"
                 raise ChannelError(
-                    f"channel {channel.name!r} has a plate {frame.name!r} of size {frame.size} "
-                    f"and a covariate {frame.name!r}, which must index this plate. Add {level} to "
-                    "the file, or rename the plate."
+                    f"channel {channel.name!r} has a plate {frame.name!r} of size {frame.size}; "
+                    f"the covariate {frame.name!r} must index this plate. Add {level} to the file, "
+                    "or rename the plate."
                 )
         plates = tuple(frame.name for frame in frames)
         sites.append(Site(name, extent, index, transform, parameter, False, scaled, plates))

@@ -32,7 +32,7 @@ def open_calibrator(path: str | Path) -> Callable[[Any], dict[str, Any]]:
     """
     fitted = load(path)
     if not isinstance(fitted, Stack):
-        raise InputError(f"{path} holds a {type(fitted).__name__}. Use a file from `cordial fit`.")
+        raise InputError(f"{path} is a {type(fitted).__name__}. Use a file from `cordial fit`.")
     scale, reader = fitted.fit_.scale, reader_of(fitted.fit_)
     if reader is not None and not reader.hard:
         raise InputError(

@@ -111,7 +111,7 @@ class AnswerLog:
         who, label = row["annotator"], row["label"]
         if who != self.annotator:
             people = f"{quote(who)}, not {quote(self.annotator)}"
-            raise FileError(f"{where} comes from {people}. Use one file per person. {ANOTHER}")
+            raise FileError(f"{where} was written by {people}. Use one file per person. {ANOTHER}")
         if (row["label_event"] == LABEL) != (label in options):
             problem = f"{quote(label)}, but the options are {', '.join(options)}"
             raise FileError(f"{where} has the label {problem}. {ANOTHER}")

@@ -55,7 +55,7 @@ class Assignment:
             if row["item_id"] not in self._rows:
                 item = quote(row["item_id"])
                 raise InputError(
-                    f"{self.log.path} has a label for {item}, which {table} lacks. {ANOTHER}"
+                    f"{self.log.path} contains {item}, but {table} has no such text. {ANOTHER}"
                 )
             if by not in (None, self.by):
                 problem = f"{self.log.path} contains labels from a plan by {by!r}."
@@ -120,7 +120,7 @@ class Assignment:
             if (before["label_event"], before["label"]) == (event, label):
                 return
             first = before["label"] or "cannot be rated"
-            raise Stale(f"another window has already answered: {first}. Undo to change the answer.")
+            raise Stale(f"already answered in another window: {first}. Undo to change the answer.")
         plan = {"stratum": int(self._strata[self._rows[item]])}
         plan |= {} if self.by is None else {"probability_by": self.by}
         self.log.append(item, event, label, label_note=note, **plan)
@@ -134,7 +134,7 @@ class Assignment:
         """
         last = self.last
         if last is None or last["label_row"] != row:
-            raise Stale("another window has answered in the meantime. Check the last answer shown.")
+            raise Stale("the answers changed in another window. Check the last answer shown.")
         self.log.append(last["item_id"], UNDO)
 
     @property

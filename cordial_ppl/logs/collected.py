@@ -122,7 +122,7 @@ class Collected:
         kinds = sorted({reading.kind for reading in self.values})
         if len(kinds) > 1:
             raise InputError(
-                f"readings must all be of the same kind, {'_ or '.join(kinds)}_. Store "
+                f"readings must all be of the same kind; found {'_ and '.join(kinds)}_. Store "
                 "log-probabilities for all answers or for none."
             )
         (kind,), values = kinds, np.stack([reading.values for reading in self.values])

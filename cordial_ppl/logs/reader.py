@@ -220,7 +220,7 @@ def _read_group(finder: Finder | None, records: Sequence[Record], round: str | N
     with naming(first.location):
         if more and not all(isinstance(one.evidence, list) for one in answered):
             raise InputError(
-                "the text is in several rows. Name the task, or a field that distinguishes rows."
+                "the text is in several rows. Name the task, or a field that distinguishes them."
             )
         if more:
             evidence = [answer for one in answered for answer in one.evidence or ()]

@@ -208,9 +208,9 @@ def _weigh(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n"]]:
             )
     if weights.max() > MANY:
         warn(
-            f"{columns.path}: column 'weight' counts one row as up to {weights.max():g} labels, "
-            "so the intervals become narrower. If the weights correct for the sampling, put each "
-            "text's chance of being labelled in a column 'probability' instead."
+            f"{columns.path}: column 'weight' makes one row count as up to {weights.max():g} "
+            "labels, which narrows the intervals. If the weights correct for the sampling, put "
+            "each text's chance of being labelled in a column 'probability' instead."
         )
     # What vanishes in 32 bits counts nothing; half of the smallest weight would be zero.
     rows = np.flatnonzero(weights.astype(np.float32))

@@ -163,6 +163,6 @@ def identify(
     if others := differences(made, every):
         warn(
             f"{path}: some unlabelled readings were made differently ({'; '.join(others)}), so "
-            "their bias may differ. Label such texts, or remove the rows."
+            "their bias may differ. Label some of these texts, or remove their rows."
         )
     return made | {"labels": sorted({*read_makers(labels, every)})}

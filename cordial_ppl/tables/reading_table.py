@@ -262,7 +262,7 @@ def count_unread(table: ReadingTable) -> ReadingTable:
     if count:
         warn(
             f"{path}: no reading for {count} of {len(table)} texts (empty cells, or 0 for all "
-            "options). Predictions for such texts rely only on labels of such texts."
+            "options). These texts are predicted only from labels of texts without a reading."
         )
     return replace(table, gaps=count > 0)
 

@@ -54,7 +54,7 @@ def number_clusters(
     if len(names) < 2:
         raise InputError(f"{noun} must differ between texts, but all are {quote(str(names[0]))}.")
     if groups is not None and groups.max() >= GROUPS:
-        raise InputError(f"{noun} support at most {GROUPS} groups; got {groups.max() + 1}.")
+        raise InputError(f"use at most {GROUPS} groups with {noun}; got {groups.max() + 1}.")
     if pairs is not None:
         _check_pairs(codes, groups, names)
     return codes

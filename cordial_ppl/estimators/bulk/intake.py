@@ -62,7 +62,7 @@ def _read_judges(
 ) -> ReadingTable:
     """Read the tables of several judges, some of whom may be missing."""
     if reader and not any(reader in read_columns(path).schema for path in paths):
-        raise InputError("a fusion uses all judges. Name the column of judges, or omit the reader.")
+        raise InputError("a fusion uses all judges. Set reader to the judge column, or omit it.")
     readers = [name if reader is None else f"{reader}={name}" for name in fitted.readers_]
     table = read_several(paths, **settings, readers=readers, gaps=True)
     silent = np.isnan(table.logits).all(axis=(0, 2))
@@ -85,7 +85,7 @@ def warn_of_kind(path: Path, fit: AnyFit, readings: Path, table: ReadingTable) -
             advice += " A calibrator corrects one model under one prompt. Label some of these "
             advice += "texts and fit a new calibrator."
         warn(
-            f"the readings in {readings} differ in kind from the readings to which {path} was "
+            f"the readings in {readings} were made differently from those to which {path} was "
             f"fitted: {'; '.join(others)}.{advice}"
         )
     return others
@@ -96,8 +96,8 @@ def warn_of_unread(path: Path, fit: AnyFit, table: ReadingTable) -> None:
     then, now = fit.entered.take(fit.entered.first).unread, table.unread
     if now.mean() > then.mean() and differ(then, now):
         warn(
-            f"{table.columns.path}: {now.mean():.0%} of the texts have no reading, against "
-            f"{then.mean():.0%} of the labelled texts of {path}. All texts without a reading get "
+            f"{table.columns.path}: {now.mean():.0%} of the texts have no reading, compared with "
+            f"{then.mean():.0%} of the labelled texts in {path}. All texts without a reading get "
             f"the same prediction, based on {count(int(then.sum()), 'label')}. Label more texts "
             "without a reading and fit again."
         )
@@ -107,7 +107,7 @@ def warn_of_drift(path: Path, fit: Fit, readings: Path, drift: Drift | None) -> 
     """Warn of readings that are not distributed like those of the fit, if they are not."""
     if drift is not None and drift.alarm:
         warn(
-            f"{readings}, {path}: {drift.describe(fit.scale)}. Either the texts or the judge have "
-            "changed, or the table covers only part of the texts, such as one system. Label a few "
+            f"{readings}, {path}: {drift.describe(fit.scale)}. Either the texts or the judge has "
+            "changed, or the table covers only some texts, such as one system's. Label a few "
             "texts of this table; `cordial report` then shows whether the calibration still holds."
         )

@@ -285,7 +285,7 @@ class UserShift(Parameters):
             InputError: ``level`` is not between 0 and 1, or modes are plugged in.
         """
         if self.sigma == VALIDATED:
-            raise InputError("a mode has no interval. Use sigma='posterior' or a number.")
+            raise InputError(f"sigma={VALIDATED!r} gives no interval. Use 'posterior' or a number.")
         tails = (1 - check_level(level)) / 2, (1 + level) / 2
         totals = (np.cumsum(weights, axis=1) for weights in self._posteriors())
         each = [[np.argmax(total >= tail, axis=1) for tail in tails] for total in totals]
@@ -305,7 +305,7 @@ class UserShift(Parameters):
         """
         self._check_fitted()
         if self.effect not in SHIFTS.values():
-            raise InputError(f"only a shift of UserShift can be saved; got {self.effect.name!r}.")
+            raise InputError(f"only UserShift's own shifts can be saved; got {self.effect.name!r}.")
         state = UsersRecord(
             scale=self.scale_,
             sigma=self.sigma if isinstance(self.sigma, str) else float(self.sigma),

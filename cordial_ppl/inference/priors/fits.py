@@ -96,7 +96,7 @@ def unit(site: Site, size: int, powers: Mapping[str, float], spread: float = 1.0
         return Unit(0.0, length**-power)
     if power:
         raise InputError(
-            f"parameter {site.parameter!r} lies between bounds, so it cannot have a unit. Remove "
+            f"parameter {site.parameter!r} is bounded, so it cannot have a unit. Remove "
             f"{site.parameter!r} from units."
         )
     return Unit(0.0, 1.0)
