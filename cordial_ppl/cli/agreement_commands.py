@@ -55,7 +55,7 @@ def agree(
         scale, read, judges = whole[0].scale, whole[1], _predict(tables, *whole)
     votes, first, people = tabulate(scale.decode(read.labels), read.item_ids, read.annotators)
     if np.count_nonzero(votes) < len(read.labels):
-        raise InputError("split labels cannot be compared. Use --round half-up or nearest-even.")
+        raise InputError("agreement cannot use --round split. Use half-up or nearest-even.")
     groups = read_grouping(read.columns, cluster=cluster).get("cluster")
     made = cp.agreement(
         votes,
