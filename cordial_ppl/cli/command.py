@@ -29,7 +29,7 @@ class Printing:
     format: Literal["text", "markdown"] = "text"
     "Print text, or Markdown that includes the warnings (for comments and summaries)."
     quiet: Annotated[bool, Parameter(alias="-q")] = False
-    "Print only warnings, errors, and those results that are not written to a file."
+    "Print only warnings, errors, and results that are not written to a file."
 
 
 def command(function: Callable[..., Result]) -> Callable[..., int]:

@@ -96,7 +96,7 @@ def check(
 
     Args:
         channel: Channel file (its code runs), or the name of a built-in channel.
-        readings: Table of readings for the check, instead of made-up reviews.
+        readings: Table of readings for the check, instead of synthetic reviews.
         labels: Table of labels for some of the texts in --readings.
         simulations: Number of data sets for simulation-based calibration; by default none.
     """
@@ -134,7 +134,7 @@ class Comparison:
     draws: options.Number = 20
     "Number of random subsets to draw for each number of labels."
     report: options.Number | None = None
-    "Labelled texts kept for scoring; by default 1,000, or half if there are no more than 1,000."
+    "Labelled texts kept for scoring; by default 1,000, or half of them if there are at most 1,000."
     seed: options.Seed = 0
     engine: options.Engine = "local"
     "Run on this machine (`local`) or on the cluster at RAY_ADDRESS (`ray`)."

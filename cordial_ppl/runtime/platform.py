@@ -98,7 +98,7 @@ def counting_memory() -> Iterator[None]:
         reason = " ".join(words.split())[:200].rstrip(".")
         raise CordialError(
             f"out of memory on {where}: {reason or type(error).__name__}. Free memory, give the "
-            "process more, or, if an accelerator ran out, set JAX_PLATFORMS=cpu."
+            "process more, or set JAX_PLATFORMS=cpu if an accelerator ran out."
         ) from error
 
 
