@@ -1,14 +1,17 @@
-"""Faults of a channel's sites, each in words that say what to write instead."""
+"""Faults of a channel's sites and predictions, each in words that say what to write instead."""
 
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpyro.distributions as dist
+from jaxtyping import Float, Int
 from numpyro.primitives import Messenger
 from numpyro.util import not_jax_tracer
 
-from cordial_ppl.channels.channel import LABEL_SITE, Model
+from cordial_ppl.channels.channel import LABEL_SITE, Channel, Model
 from cordial_ppl.channels.ordinal import Ordinal, without_masks
+from cordial_ppl.data.conversion import SUM_TOLERANCE
 from cordial_ppl.errors import ChannelError
 
 RESERVED = frozenset({"chain", "draw", "label", "option", "prediction", "reader", "text"})
@@ -20,6 +23,9 @@ PRIOR = (
 )
 
 _ENDS = ("low", "high")
+
+INDEPENDENT = 1e-6
+"""Largest difference of a text's probabilities alone and beside others."""
 
 
 class Contract(Messenger):
@@ -116,3 +122,71 @@ def _find_fault_of_prior(name: Any, msg: dict[str, Any]) -> str:
         fixed = f"For a constant, use numpyro.deterministic({name!r}, ...)"
         return f"fixes {name!r} with dist.Delta: {PRIOR}. {fixed}."
     return ""
+
+
+class Trial(NamedTuple):
+    """What a channel makes of made-up texts, the first of which have each of K options as a label.
+
+    Attributes:
+        density: log density at the centre of the prior.
+        priors: log prior density of each parameter, for texts, for others and for labelled ones.
+        seen: labels that the model observed.
+        beside: probabilities of the texts, of two points.
+        alone: those of each text by itself.
+    """
+
+    density: Float[Any, ""]
+    priors: Float[Any, "3 sites"]
+    seen: Int[Any, " n"]
+    beside: Float[Any, "2 n K"]
+    alone: Float[Any, "2 n K"]
+
+    def find_fault(self, channel: Channel, parameters: Sequence[str]) -> str:
+        """Say why nothing can be fitted with a channel; empty where it can.
+
+        Args:
+            channel: the channel; what tests hold one of this package to is not looked at.
+            parameters: names of its parameters.
+        """
+        name, options = f"channel {channel.name!r}", np.arange(self.beside.shape[2])
+        moved = np.flatnonzero(
+            ~np.isclose(self.priors[:1], self.priors[1:], equal_nan=True).all(axis=0)
+        )
+        if moved.size:
+            return (
+                f"the prior of {parameters[moved[0]]!r} in {name} depends on the readings, "
+                "covariates or labels of the texts. Priors may depend only on readings.histogram."
+            )
+        seen = self.seen[: len(options)]
+        if not np.array_equal(seen, options):
+            return (
+                f"{name} observes {seen.tolist()} for texts with the labels {options.tolist()}. "
+                "Pass the labels unchanged: obs=labels."
+            )
+        if channel.source and not np.isfinite(self.density):
+            return (
+                f"the log density of {name} must be finite for plain readings at the centre of "
+                f"its prior, but is {float(self.density)}. Look for a division by zero or the "
+                "logarithm of zero."
+            )
+        off = (self.beside < 0).any(axis=2)
+        if channel.source:
+            off |= np.abs(self.beside.sum(axis=2) - 1) > SUM_TOLERANCE
+        if off.any():
+            return (
+                f"the probabilities of {name} must be positive and sum to one, but for a plain "
+                f"reading they are {np.round(self.beside[off][0], 4).tolist()}. Normalise the "
+                "probabilities before observe, for example with jax.nn.log_softmax."
+            )
+        equal = np.isclose(self.beside, self.alone, rtol=0, atol=INDEPENDENT, equal_nan=True)
+        unequal = ~equal.all(axis=2)
+        if unequal.any():
+            alone, beside = (np.round(each[unequal][0], 4) for each in (self.alone, self.beside))
+            return (
+                f"{name} predicts {alone.tolist()} for a text alone and {beside.tolist()} for the "
+                "same text with other texts, some of them labelled. Use only parameters and the "
+                "text's own row of readings, not other rows, labels or noise. Compute means over "
+                "texts beforehand and pass the means as readings or covariates, or use "
+                "readings.histogram."
+            )
+        return ""

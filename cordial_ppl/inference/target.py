@@ -19,15 +19,11 @@ from cordial_ppl.channels import is_ours
 from cordial_ppl.channels.channel import LABEL_SITE, Channel
 from cordial_ppl.channels.parameters import SITES
 from cordial_ppl.data.containers import as_numbers
-from cordial_ppl.data.conversion import SUM_TOLERANCE
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.errors import ChannelError, InputError
 from cordial_ppl.inference.sites import Site, list_sites, make_readings
 from cordial_ppl.runtime.compilation import BUILDING, ONCE, compiled
 from cordial_ppl.runtime.platform import on_host, start_jax
-
-INDEPENDENT = 1e-6
-"""Largest difference of a text's probabilities alone and beside others."""
 
 
 class Prior(NamedTuple):
@@ -334,12 +330,13 @@ def check_gradient(target: Target) -> None:
 
 def _check_density(target: Target) -> None:
     """Refuse a channel that nothing can be fitted with, or whose texts depend on one another."""
+    from cordial_ppl.channels.faults import Trial
     from cordial_ppl.inference.tracing import explaining
 
     (readings, labels), size = target.made_up, target.options
     steps = np.random.default_rng(0).normal(size=(2, target.size)) * [[0.0], [1.0]]
 
-    def look(prior: Prior, readings: Readings, labels: Array) -> tuple[Array, ...]:
+    def look(prior: Prior, readings: Readings, labels: Array) -> Trial:
         def alone(flat: Array, row: Array) -> Array:
             cut = partial(jax.lax.dynamic_slice_in_dim, start_index=row, slice_size=1)
             extra = {name: cut(column) for name, column in readings.covariates.items()}
@@ -357,7 +354,7 @@ def _check_density(target: Target) -> None:
         with jax.numpy_dtype_promotion("standard"):
             terms = [[jnp.sum(s.density(t, points[1])) for s in target.sites] for t in traces]
             priors = jnp.array(terms)
-        return density, priors, seen, beside, jax.vmap(each, (0, None))(points, rows)
+        return Trial(density, priors, seen, beside, jax.vmap(each, (0, None))(points, rows))
 
     arrays = Prior(*target.prior), readings, labels
     with on_host(), jax.enable_x64(True), explaining(target.channel, size):
@@ -368,63 +365,6 @@ def _check_density(target: Target) -> None:
             target.wide = True
             jax.eval_shape(look, *single, labels)
         results = compiled(look, **ONCE)(*jax.tree.map(jnp.asarray, arrays))
-    _refuse(target, *map(np.asarray, results))
-
-
-def _refuse(
-    target: Target,
-    value: Float[np.ndarray, ""],
-    priors: Float[np.ndarray, "3 sites"],
-    seen: Int[np.ndarray, " n"],
-    beside: Float[np.ndarray, "2 n K"],
-    alone: Float[np.ndarray, "2 n K"],
-) -> None:
-    """Refuse a channel by what it makes of made-up texts.
-
-    Args:
-        target: the channel.
-        value: log density at the centre of the prior.
-        priors: log prior density of each parameter, for texts, for others and for labelled ones.
-        seen: labels that the model observed.
-        beside: probabilities of the texts, of two points.
-        alone: those of each text by itself.
-    """
-    options, name = np.arange(target.options), target.channel.name
-    moved = np.flatnonzero(~np.isclose(priors[:1], priors[1:], equal_nan=True).all(axis=0))
-    if moved.size:
-        raise ChannelError(
-            f"the prior of {target.sites[moved[0]].name!r} in channel {name!r} depends on the "
-            "readings, covariates or labels of the texts. Priors may depend only on "
-            "readings.histogram."
-        )
-    if not np.array_equal(seen[: len(options)], options):
-        raise ChannelError(
-            f"channel {name!r} observes {seen[: len(options)].tolist()} for texts with the labels "
-            f"{options.tolist()}. Pass the labels unchanged: obs=labels."
-        )
-    if target.channel.source and not np.isfinite(value):
-        raise ChannelError(
-            f"the log density of channel {name!r} must be finite for plain readings at the centre "
-            f"of its prior, but is {float(value)}. Look for a division by zero or the logarithm of "
-            "zero."
-        )
-    off = (beside < 0).any(axis=2)
-    if target.channel.source:
-        off |= np.abs(beside.sum(axis=2) - 1) > SUM_TOLERANCE
-    if off.any():
-        wrong = np.round(beside[tuple(np.argwhere(off)[0])], 4).tolist()
-        raise ChannelError(
-            f"the probabilities of channel {name!r} must be positive and sum to one, but for a "
-            f"plain reading they are {wrong}. Normalise the probabilities before observe, for "
-            "example with jax.nn.log_softmax."
-        )
-    unequal = ~np.isclose(beside, alone, rtol=0, atol=INDEPENDENT, equal_nan=True).all(axis=2)
-    if unequal.any():
-        point, row = np.argwhere(unequal)[0]
-        pair = (np.round(part[point, row], 4).tolist() for part in (alone, beside))
-        raise ChannelError(
-            "channel {!r} predicts {} for a text alone and {} for the same text with other texts, "
-            "some of them labelled. Use only parameters and the text's own row of readings, not "
-            "other rows, labels or noise. Compute means over texts beforehand and pass the means "
-            "as readings or covariates, or use readings.histogram.".format(name, *pair)
-        )
+    trial = Trial(*map(np.asarray, results))
+    if fault := trial.find_fault(target.channel, [site.name for site in target.sites]):
+        raise ChannelError(fault)
