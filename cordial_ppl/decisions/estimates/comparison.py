@@ -156,6 +156,10 @@ class Comparison:
         limit = doubts[kept[-1]] if kept.size else -1.0
         return [pair for pair in clear if pair[2] <= limit]
 
+    def is_resolved(self, a: str, b: str) -> bool:
+        """Return whether the order of two groups is resolved."""
+        return any({a, b} == {*pair} for *pair, _ in self.resolved)
+
     @property
     def pairs(self) -> tuple[int, int, float]:
         """Pairs of groups, how many are resolved, and how many of these to expect misjudged."""

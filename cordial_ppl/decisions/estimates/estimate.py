@@ -6,19 +6,31 @@ from typing import Any
 import numpy as np
 
 from cordial_ppl.data.checks import check_cells
-from cordial_ppl.decisions.estimates import layout
-from cordial_ppl.decisions.estimates.comparison import ROUNDING, Comparison
+from cordial_ppl.decisions.estimates.comparison import ROUNDING, WRONG, Comparison
 from cordial_ppl.decisions.estimates.quantities import (
+    RESOLVING,
+    Population,
+    in_percent,
     in_words,
+    name_all,
+    name_ends,
 )
+from cordial_ppl.decisions.forecasting import Range, say_decided
 from cordial_ppl.decisions.planning import FEW
+from cordial_ppl.decisions.question import TARGETS
+from cordial_ppl.decisions.records import as_values
 from cordial_ppl.errors import InputError, count, list_names, quote
+from cordial_ppl.runtime.text_table import align
+from cordial_ppl.scores import Interval
 
 MOST = 1000
 """Groups that are estimated jointly: thousands of draws of each are held."""
 
 ALIKE = "all labels are identical, so the labels cannot show how the groups differ"
 """What is said of groups then."""
+
+COMPARED = "to_best", "to_best_low", "to_best_high", "resolved", "p_best"
+"""Columns of the comparison with the best group."""
 
 
 @dataclass(frozen=True)
@@ -75,20 +87,141 @@ class Estimate(Comparison):
 
     def text(self, by: str = "group") -> str:
         """Return the estimates as text, with a table of the groups; `by` names the grouping."""
-        return layout.write_estimate(self, by)
+        parts = [f"{name}: {100 * part:.0f} %" for name, part in self.overall.shares.items()]
+        lines = self._write_whole(", ".join(parts))
+        if self.groups:
+            rates = ("pass",) if self.passing else ()
+            cells = []
+            for name in self.ranking:
+                each = self.groups[name]
+                passing = (in_percent(each.passing),) if each.passing else ()
+                sizes = f"{each.texts:,}", f"{each.labels}"
+                cells.append((name, *sizes, *_cells(each.mean), *passing))
+            lines += ["", *align((by, "texts", "labels", "mean", "", *rates), *cells)]
+        return "\n".join(lines)
 
     def ranked_text(self, by: str = "group") -> str:
         """Return the groups ranked, with differences to the best; `by` names the grouping."""
-        return f"No ranking by {by}: {ALIKE}." if self.alike else layout.write_ranking(self, by)
+        if self.alike:
+            return f"No ranking by {by}: {ALIKE}."
+        best, cells = self.ranking[0], []
+        for name in self.ranking:
+            apart: tuple[str, ...] = ("", "", "")
+            if name != best:
+                told = "resolved" if self.is_resolved(name, best) else ""
+                apart = (*_cells(self.difference(name, best), "+"), told)
+            head = name, f"{self.groups[name].labels}", *_cells(self.groups[name].mean)
+            cells.append((*head, *apart, f"{100 * self.best[name]:.0f} %"))
+        total, resolved, wrong = self.pairs
+        table = align((by, "labels", "mean", "", "vs. best", "", "", "P(best)"), *cells)
+        separated = f"The labels separate {resolved} of {count(total, 'pair')}"
+        separated += f"; expect {wrong:.1f} of these in the wrong order." if resolved else "."
+        rule = (
+            f"Resolved: the interval excludes 0, each {by} has at least {RESOLVING} labels, and "
+            f"at most one in {1 / WRONG / (1 - self.level):.0f} resolved pairs is expected to be "
+            "wrong."
+        )
+        lines = [*self._write_whole(), "", *table, "", separated, rule]
+        needed = self._find_needed()
+        if needed:
+            lines.append(f"{quote(best)} against {quote(self.ranking[1])}: {say_decided(needed)}.")
+        return "\n".join(lines)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
         """One row for the corpus and one for each group, the highest mean first."""
-        return layout.list_rows(self)
+        none: dict[str, Any] = dict.fromkeys(COMPARED) if self.groups else {}
+        rates: dict[str, Any] = {}
+        if self.passing is not None:
+            rates = name_ends("tpr", self.passing.tpr) | name_ends("tnr", self.passing.tnr)
+
+        def row(name: str, each: Population, unread: int | None = None) -> dict[str, Any]:
+            head = {"group": name, "of": self.of, "texts": each.texts, "labels": each.labels}
+            return head | {"unread": unread} | name_all(each)
+
+        whole = "(all)" if "all" in self.groups else "all"
+        rows = [row(whole, self.overall, self.unread[0]) | rates | none]
+        for name in self.ranking:
+            compared = none
+            if not self.alike:
+                best = self.ranking[0]
+                compared = name_ends("to_best", self.difference(name, best))
+                compared |= {"resolved": None if name == best else self.is_resolved(name, best)}
+                compared |= {"p_best": self.best[name]}
+            rows.append(row(name, self.groups[name]) | dict.fromkeys(rates) | compared)
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the draws as JSON-compatible values."""
-        return layout.as_dict(self) | {"warnings": list(self.warnings)}
+        total, resolved, wrong = self.pairs
+        orders = [sorted(pair, key=self.ranking.index) for *pair, _ in self.resolved]
+        of = TARGETS[self.of == TARGETS[0]]
+        other = self.other and {"of": of, "mean": self.other[0], "rectified": self.other[1]}
+        content = {
+            "level": self.level,
+            "of": self.of,
+            "populations": self.rows,
+            "rectified": self.rectified,
+            "other": other,
+            "unread": {"texts": self.unread[0], "labels": self.unread[1]},
+            "clusters": self.clusters,
+            "passing": self.passing,
+            "effects": {name: group.effect for name, group in self.groups.items() if group.effect},
+            "best": self.best,
+            "differences": {
+                "pairs": total,
+                "resolved": resolved,
+                "expected_wrong": wrong,
+                "needed": self._find_needed(),
+                "orders": [
+                    {"higher": a, "lower": b, **name_ends("difference", self.difference(a, b))}
+                    for a, b in orders
+                ],
+            },
+            "warnings": self.warnings,
+        }
+        return as_values(content)
+
+    def _find_needed(self) -> Range | None:
+        """Forecast how many labels tell the two best groups apart; None if they are already."""
+        pair = self.ranking[:2]
+        if len(pair) < 2 or self.is_resolved(*pair):
+            return None
+        return self.needed(self.difference(*pair), groups=pair)
+
+    def _write_whole(self, shares: str = "") -> list[str]:
+        """Say what is labelled, what the intervals are of, and the mean of all texts for both."""
+        whole, alone = self.overall, "survey estimate"
+        kind, other = "texts like these", "exactly these texts"
+        kind, other = (kind, other) if self.of == TARGETS[0] else (other, kind)
+        if self.unknown:
+            kind, other = f"{kind} that the judge reads", f"{other} that the judge read"
+        be = "is" if whole.labels == 1 else "are"
+        clusters = "" if self.clusters is None else f", in {count(self.clusters, 'cluster')},"
+        unread, labels = self.unread
+        every = whole.texts + self.unknown
+        lines = [
+            f"{whole.labels} of {every:,} texts{clusters} {be} labelled. "
+            f"Estimates for {kind} ({100 * self.level:.0f} % intervals):",
+            f"  mean {in_words(whole.mean)}; {alone} (no model) {in_words(self.rectified)}",
+        ]
+        if self.unknown:
+            unknown = f"Nothing is known about {unread:,} of {every:,} texts, which have neither a "
+            unknown += f"reading nor a label. All figures below describe the other {whole.texts:,}."
+            lines.insert(0, unknown)
+        elif unread:
+            noun = "text" if unread == 1 else "texts"
+            lines.append(f"  {unread:,} {noun} without a reading ({labels} labelled)")
+        if self.other:
+            mean, rectified = map(in_words, self.other)
+            lines.append(f"  for {other}: mean {mean}; {alone} {rectified}")
+        return [*lines, *(f"  {more}" for more in (shares, self.passing) if more)]
+
+
+def _cells(result: Interval, sign: str = "") -> tuple[str, str]:
+    """Return a mean, and its interval, for a column each."""
+    mean, lower, upper = (f"{end:{sign}z.2f}" for end in result)
+    return mean, f"({lower} to {upper})"
 
 
 def name_groups(groups: Any, texts: int) -> tuple[list[str], np.ndarray]:

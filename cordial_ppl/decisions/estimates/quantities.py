@@ -82,6 +82,16 @@ def name_ends(name: str, result: Interval) -> dict[str, float]:
     return {name: result.mean, f"{name}_low": result.lower, f"{name}_high": result.upper}
 
 
+def name_all(made: Population) -> dict[str, float]:
+    """Return everything that is estimated by the names of its columns."""
+    columns = name_ends("mean", made.mean)
+    for option, share in made.at_least.items():
+        columns |= name_ends(f"at_least_{option}", share)
+    if made.passing is not None:
+        columns |= name_ends("pass", made.passing)
+    return columns | {f"share_{option}": share for option, share in made.shares.items()}
+
+
 def in_percent(share: Interval) -> str:
     """Write a share and its interval."""
     return "{:z.0f} % ({:z.0f} to {:z.0f})".format(*(100 * end for end in share))
