@@ -307,8 +307,7 @@ def forecast(
             f"a forecast needs all texts, with and without labels; got {whole} texts for {n} "
             "labels."
         )
-    # Rounding of equal weights is no difference.
-    effective = round(per_text.effective, 6)
+    effective = per_text.effective
     if effective < FEWEST or out_of_fold is None:
         return Forecast(n, whole)
     wanted = counts or [n * times for times in TIMES]

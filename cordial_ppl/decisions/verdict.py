@@ -206,8 +206,7 @@ def judge(
         reader: how near the reader as it is comes to them, if known.
     """
     first, shares, weights = per_text
-    # Rounding of equal weights is no difference.
-    effective = round(per_text.effective, 6)
+    effective = per_text.effective
     size = int(effective)
     if out_of_fold is None:
         return Verdict(Advice.LABEL, size, FEWEST, reader, alike=per_text.alike)

@@ -36,9 +36,7 @@ def load(path: str | Path, *, channels: Sequence[str | Path | Channel] = ()) -> 
     from cordial_ppl.estimators.named import NAMED, stack_of
     from cordial_ppl.estimators.stack_files import KIND, FitRecord
 
-    meta, arrays = storage.read(path, KIND)
-    with storage.blaming(path):
-        record = storage.unpack(FitRecord, meta, arrays)
+    record = FitRecord.load(path, KIND)
     fit = record.restore(path, channels)
     with storage.blaming(path):
         return stack_of(fit, NAMED[record.estimator])

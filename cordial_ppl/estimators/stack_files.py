@@ -25,7 +25,6 @@ from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import Priors
 from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Prior
-from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.storage import Record, blaming
 from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.stack.fit import Fit
@@ -244,7 +243,7 @@ def save(fit: Fit, path: str | Path, estimator: str) -> None:
     Raises:
         FileError: the file cannot be written.
     """
-    storage.write(path, KIND, *storage.pack(FitRecord.of(fit, estimator)))
+    FitRecord.of(fit, estimator).save(path, KIND)
 
 
 def find_channels(

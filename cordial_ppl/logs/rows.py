@@ -9,7 +9,7 @@ from typing import Any
 
 from cordial_ppl.errors import CordialError, FileError, InputError, naming, quote
 from cordial_ppl.tables import ENDINGS, read_columns
-from cordial_ppl.tables.frame import ROW
+from cordial_ppl.tables.frame import ROW, reading
 
 JSON = (".jsonl", ".ndjson")
 """Endings of tables that are read as JSON."""
@@ -47,21 +47,9 @@ def read_rows(path: Path) -> Iterator[Row]:
         yield "the log", _read_inspect(path)
         return
     try:
-        for location, value in _read(path):
-            if not isinstance(value, dict):
-                raise FileError(f"{path}: {location} must be a JSON object; found {quote(value)}.")
-            cells = list(value.values())
-            by_name = all(isinstance(one, dict) and {*one} & {*cells[0]} for one in cells)
-            if "eval" in value and "plan" in value:
-                yield "the log", _read_inspect(path)
-            elif by_name and len(cells) > 1:
-                yield from ((key, {"key": key, **one}) for key, one in value.items())
-            else:
-                yield location, value
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise FileError(f"{path} is not UTF-8 text: {error.reason}.") from error
+        with reading(path):
+            for location, value in _read(path):
+                yield from _read_object(path, location, value)
     except CordialError:
         raise
     except (ValueError, RecursionError, MemoryError) as error:
@@ -69,6 +57,20 @@ def read_rows(path: Path) -> Iterator[Row]:
         raise FileError(
             f"{path} is neither JSON nor JSON Lines, or was cut off: {error}."
         ) from error
+
+
+def _read_object(path: Path, location: str, value: Any) -> Iterator[Row]:
+    """Take an object as a row, or as a row for each of the objects that it names."""
+    if not isinstance(value, dict):
+        raise FileError(f"{path}: {location} must be a JSON object; found {quote(value)}.")
+    cells = list(value.values())
+    by_name = all(isinstance(one, dict) and {*one} & {*cells[0]} for one in cells)
+    if "eval" in value and "plan" in value:
+        yield "the log", _read_inspect(path)
+    elif by_name and len(cells) > 1:
+        yield from ((key, {"key": key, **one}) for key, one in value.items())
+    else:
+        yield location, value
 
 
 def _read(path: Path) -> Iterator[tuple[str, Any]]:

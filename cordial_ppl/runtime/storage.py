@@ -67,6 +67,17 @@ class Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         names = {field.name for field in fields(kind)} & {*self.__struct_fields__}  # pyright: ignore[reportArgumentType]
         return kind(**{name: getattr(self, name) for name in names} | others)
 
+    def save(self, path: str | Path, kind: str) -> None:
+        """Write the record to one file, as `write` does."""
+        write(path, kind, *pack(self))
+
+    @classmethod
+    def load[R: "Record"](cls: type[R], path: str | Path, kind: str) -> R:
+        """Read a record that `save` wrote; errors are those of `read`."""
+        meta, arrays = read(path, kind)
+        with blaming(path):
+            return unpack(cls, meta, arrays)
+
 
 def pack(record: Record) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Separate a record into settings and arrays.

@@ -200,6 +200,11 @@ def list_distinct(columns: Columns, field: str) -> list[str]:
     return columns.collect(named(field).unique(maintain_order=True)).to_series().to_list()
 
 
+def list_filled(columns: Columns, field: str) -> list[str]:
+    """List the different names in a column but for words that stand for nothing."""
+    return [name for name in list_distinct(columns, field) if name.casefold() not in BLANK]
+
+
 def name_items(columns: Columns) -> pl.Series:
     """Read the ids of the texts, of which some may occur twice.
 

@@ -108,9 +108,8 @@ def _compare_scales(size: int, *sides: tuple[Path, Sequence[str]]) -> None:
         here = [name for name in map(partial(spell, columns), names) if name]
         cells = {parse_number(cell) for name in here for cell in list_distinct(columns, name)}
         values.append(sorted(number for number in cells if number is not None))
-    each = [np.unique(numbers) for numbers in (*values, sum(values, []))]
-    fits = [len(of) > 2 and np.ptp(of) < size * np.diff(of).min() for of in each]
-    if all(fits[:2]) and not fits[2]:
+    ranges = [np.ptp(numbers) for numbers in (*values, sum(values, [])) if len({*numbers}) > 2]
+    if len(ranges) == 3 and max(ranges[:2]) < size <= ranges[2]:
         (here, there), (first, second) = [", ".join(f"{n:g}" for n in of) for of in values], sides
         problem = f"{first[0]} has the ratings {here}, but {second[0]} has the labels {there}"
         advice = "Rewrite one of the columns so that both use the same options."

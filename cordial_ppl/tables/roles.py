@@ -18,7 +18,7 @@ from cordial_ppl.data.numerals import in_order, is_counting, parse_number
 from cordial_ppl.data.ratings import WIDEST, scale_of_ratings
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, naming, warn
-from cordial_ppl.tables.columns import BLANK, FIXED, as_names, is_reading, list_distinct, named
+from cordial_ppl.tables.columns import FIXED, as_names, is_reading, list_filled, named
 from cordial_ppl.tables.frame import Columns
 
 IDS = ("item_id", "text_id", "id", "uid", "uuid", "qid", "index", "key", "item", "name", "question")
@@ -118,7 +118,7 @@ def _suits(columns: Columns, name: str, setting: str) -> bool:
     """Tell a column whose cells may be what a setting needs: ratings, labels, names of groups."""
     if setting in ("rating", "readers"):
         return holds_ratings(columns, name)
-    cells = [cell for cell in list_distinct(columns, name) if cell.casefold() not in BLANK]
+    cells = list_filled(columns, name)
     return 0 < len(cells) <= (WIDEST if setting == "label" else len(columns) - 1)
 
 
@@ -139,7 +139,7 @@ def explain_log(columns: Columns) -> str:
 
 def holds_ratings(columns: Columns, name: str) -> bool:
     """Tell a column whose cells may be ratings: few whole numbers."""
-    cells = [cell for cell in list_distinct(columns, name) if cell.casefold() not in BLANK]
+    cells = list_filled(columns, name)
     numbers = [number for number in map(parse_number, cells) if number is not None]
     whole = all(number.is_integer() and abs(number) <= LARGEST for number in numbers)
     return 0 < len(numbers) == len(cells) <= WIDEST and whole
@@ -244,7 +244,7 @@ def _can_rename(names: tuple[str, ...], scale: Scale, free: bool) -> bool:
 
 def _scale_of_ratings(columns: Columns, options: Any) -> Scale:
     """Make the scale of a column of ratings; options that are words may be numbered in it."""
-    cells = [cell for cell in list_distinct(columns, "rating") if cell.casefold() not in BLANK]
+    cells = list_filled(columns, "rating")
     categories = ordered_categories(columns.schema["rating"])
     # What is wrong with the options is no fault of the table.
     chosen = None if options is None else Scale.of(options)

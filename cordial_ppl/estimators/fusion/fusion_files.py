@@ -17,7 +17,6 @@ from cordial_ppl.estimators.stack_files import (
     PosteriorRecord,
 )
 from cordial_ppl.inference.posterior import Posterior
-from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.storage import blaming
 from cordial_ppl.stack.fit import Fit
 
@@ -49,7 +48,7 @@ def save(fit: FusionFit, path: str | Path) -> None:
         FileError: the file cannot be written.
     """
     joint = fit.members.get(JOINT.name)
-    record = FusionRecord.take(
+    FusionRecord.take(
         fit,
         labelled=LabelledRecord.of(fit.entered),
         stacks={
@@ -58,15 +57,12 @@ def save(fit: FusionFit, path: str | Path) -> None:
             if isinstance(member, Fit)
         },
         joint=PosteriorRecord.of(joint) if isinstance(joint, Posterior) else None,
-    )
-    storage.write(path, KIND, *storage.pack(record))
+    ).save(path, KIND)
 
 
 def read(path: str | Path, channels: Sequence[str | Path | Channel]) -> FusionFit:
     """Read a fit; arguments and errors are those of ``cp.load``."""
-    meta, arrays = storage.read(path, KIND)
-    with blaming(path):
-        saved = storage.unpack(FusionRecord, meta, arrays)
+    saved = FusionRecord.load(path, KIND)
     members: dict[str, Fit | Posterior] = {}
     for name, record in saved.stacks.items():
         with naming(name):

@@ -306,7 +306,7 @@ class UserShift(Parameters):
         self._check_fitted()
         if self.effect not in SHIFTS.values():
             raise InputError(f"only UserShift's own shifts can be saved; got {self.effect.name!r}.")
-        state = UsersRecord(
+        UsersRecord(
             scale=self.scale_,
             sigma=self.sigma if isinstance(self.sigma, str) else float(self.sigma),
             names=self.users_,
@@ -314,8 +314,7 @@ class UserShift(Parameters):
             counts=np.array(list(self.counts_.values())),
             spreads=self._spreads._replace(logs=self._spreads.logs[:, :0]),
             nearest=self.effect == SHIFTS["nearest"],
-        )
-        storage.write(path, KIND, *storage.pack(state))
+        ).save(path, KIND)
 
     @property
     def _grid(self) -> Float[np.ndarray, " G"]:
@@ -394,9 +393,8 @@ class UserShift(Parameters):
 
 def load(path: str | Path) -> UserShift:
     """Read a fitted `UserShift`; errors are those of ``cp.load``."""
-    meta, arrays = storage.read(path, KIND)
+    state = UsersRecord.load(path, KIND)
     with storage.blaming(path):
-        state = storage.unpack(UsersRecord, meta, arrays)
         spreads, scale = state.spreads, state.scale
         shift = UserShift(scale, sigma=state.sigma)
         shift.effect = SHIFTS["nearest" if state.nearest else "divided"]

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import FileError, InputError, SettingsClash, as_path, naming
+from cordial_ppl.errors import InputError, SettingsClash, as_path, naming
 from cordial_ppl.tables import read_columns
 from cordial_ppl.tables.choices import read_items
 from cordial_ppl.tables.columns import filled, is_reading, passed_through
+from cordial_ppl.tables.frame import reading
 from cordial_ppl.tables.provenance import digest
 
 TEMPLATE = """\
@@ -118,7 +119,6 @@ def read_template(path: str | Path | None = None, question: str | None = None) -
         return TEMPLATE.replace("{question}", question or QUESTION)
     if question is not None:
         raise SettingsClash("prompt", "question")
-    try:
-        return as_path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"cannot read {path} as UTF-8 text: {error}.") from error
+    path = as_path(path)
+    with reading(path):
+        return path.read_text(encoding="utf-8-sig")
