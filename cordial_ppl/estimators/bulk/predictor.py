@@ -8,6 +8,7 @@ is lost or written twice.
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +57,9 @@ def predict_batch(calibrator: Estimator, table: ReadingTable) -> pl.DataFrame:
     """
     fit = calibrator.fit_
     covariates = table.covariates(fit.covariates, fit.levels)
-    items = name_items(table.columns)
-    if len(items):
-        probs, _, *ends = predict_all(fit, table.logits, LEVEL, covariates)
-    else:
-        probs, ends = np.empty((0, fit.scale.size)), np.empty((2, 0))
-    predictions = pl.DataFrame({"item_id": items} | name_predictions(fit.scale, probs, *ends))
+    probs, _, *ends = predict_all(fit, table.logits, LEVEL, covariates)
+    named = {"item_id": name_items(table.columns)} | name_predictions(fit.scale, probs, *ends)
+    predictions = pl.DataFrame(named)
     if table.gaps:
         predictions = predictions.with_columns(table.reasons)
     return add_extras(predictions, table)
@@ -125,17 +123,16 @@ def predict_table(calibrator: Estimator, table: ReadingTable, output: Path) -> i
     Raises:
         FileError: A file cannot be read or written; nothing is left behind.
     """
-
-    def predictions(*_: Any) -> Iterator[pl.DataFrame]:
-        for batch in table.batches(ROWS):
-            yield predict_batch(calibrator, batch)
-            stage.reach(stage.done + len(batch))
-
-    header = replace(table.columns, frame=table.columns.frame.clear())
-    header = replace(table, columns=header, checked=np.empty((0, 1)))
-    schema = predict_batch(calibrator, header).schema
     with doing("calibrating", len(table), "texts") as stage:
-        write_table(output, register_io_source(predictions, schema=schema), table.columns)
+        parts = (predict_batch(calibrator, batch) for batch in table.batches(ROWS))
+        first = next(parts)
+
+        def predictions(*_: Any) -> Iterator[pl.DataFrame]:
+            for part in chain([first], parts):
+                yield part
+                stage.reach(stage.done + len(part))
+
+        write_table(output, register_io_source(predictions, schema=first.schema), table.columns)
     return int(stage.done)
 
 
@@ -192,10 +189,7 @@ def predict_part(shared: tuple[Any, ...], part: int) -> int:
     files, table, folder, size = shared
     path = folder / f"part-{part:05d}.parquet"
     rows = replace(table.columns, frame=table.columns.frame.slice(part * size, size))
-    texts = predict_table(_load(*files), replace(table, columns=rows), path)
-    if not texts:
-        path.unlink()
-    return texts
+    return predict_table(_load(*files), replace(table, columns=rows), path) if len(rows) else 0
 
 
 @lru_cache(maxsize=1)
