@@ -333,9 +333,7 @@ def export(
     Raises:
         InputError: logits came without labels, or are invalid.
     """
-    data = None
-    if logits is not None or labels is not None:
-        data = labelled_texts(fit, logits, labels, covariates)
+    data = labelled_texts(fit, logits, labels, covariates)
     return {
         name: posterior.to_datatree(data=data, options=fit.scale.options, seed=fit.seed)
         for name, posterior in fit.posteriors.items()
