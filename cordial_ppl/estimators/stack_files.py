@@ -25,7 +25,7 @@ from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import Priors
 from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Prior
-from cordial_ppl.runtime.storage import Record, blaming
+from cordial_ppl.runtime.storage import Record, blaming, require
 from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.members import CalibratorFit, Fitted
@@ -73,14 +73,13 @@ class PosteriorRecord(Record):
         vars(posterior)["thinned_weights"] = self.thinned
         for name in ("histogram", "weights", "thinned"):
             check_shares(name, getattr(self, name))
-        size = texts.logits.shape[-1]
-        if any(len(figures) != len(self.draws) for figures in self.transitions.values()):
-            raise ValueError("the transition statistics do not match the draws")
-        if len(self.histogram) != size or self.draws.shape[1] != posterior.target.size:
-            raise ValueError(f"the options or parameters do not match channel {channel.name!r}")
-        # Predictions are made in single precision.
-        if np.abs(self.draws).max(initial=0) > np.finfo(np.float32).max:
-            raise ValueError(f"the draws of channel {channel.name!r} are too large")
+        lengths = {len(each) for each in (self.draws, *self.transitions.values())}
+        require(len(lengths) == 1, "draws and their transitions")
+        sizes = len(self.histogram), self.draws.shape[1]
+        expected = texts.logits.shape[-1], posterior.target.size
+        require(sizes == expected, f"the draws and channel {channel.name!r}")
+        largest = np.finfo(np.float32).max
+        require(np.abs(self.draws).max(initial=0) <= largest, "the draws and single precision")
         if prior is not None:
             posterior.target.check_prior(prior)
         return posterior
@@ -126,18 +125,15 @@ class LabelledRecord(Record):
         Raises:
             ValueError: their numbers do not fit together.
         """
-        logits = self.logits
-        if self.read is not None:
-            if logits.shape[:-1] != self.read.shape:
-                raise ValueError("the texts marked as read do not match the readings")
-            logits = np.where(self.read[..., None], logits, np.nan)
-        uneven = any(len(each) != len(self.labels) for each in self.covariates.values())
-        if uneven or logits.ndim < 2 or logits.shape[-1] != size:
-            raise ValueError("the labelled texts do not match the options, readings or covariates")
-        if not ((self.labels >= 0) & (self.labels < size)).all():
-            raise ValueError("some labels are not options of the scale")
-        if self.weights.min(initial=1) <= 0:
-            raise ValueError("some label weights are not positive")
+        logits, read = self.logits, self.read
+        if read is not None:
+            require(logits.shape[:-1] == read.shape, "readings and marks of what was read")
+            logits = np.where(read[..., None], logits, np.nan)
+        require(logits.ndim > 1 and logits.shape[-1] == size, "readings and options")
+        lengths = {len(each) for each in (self.labels, *self.covariates.values())}
+        require(len(lengths) == 1, "labels and covariates")
+        require(((self.labels >= 0) & (self.labels < size)).all(), "labels and options")
+        require(self.weights.min(initial=1) > 0, "labels and weights")
         fields = self.labels, self.covariates, self.weights, self.texts, self.salt
         return Labelled(logits, *fields)
 
@@ -159,11 +155,10 @@ class AnyFitRecord(Record):
             ValueError: they do not.
         """
         check_shares("weights", np.array(list(self.weights.values())))
-        if self.weights.keys() != {*members}:
-            raise ValueError("the weights do not match the members")
+        require(self.weights.keys() == {*members}, "weights and members")
         if self.out_of_fold is not None:
-            if self.out_of_fold.shape != (count, self.scale.size):
-                raise ValueError("the out-of-fold probabilities do not match the texts or options")
+            fitting = self.out_of_fold.shape == (count, self.scale.size)
+            require(fitting, "out-of-fold probabilities and labels")
             for probs in self.out_of_fold:
                 check_shares("out-of-fold probabilities", probs)
 
@@ -216,14 +211,12 @@ class FitRecord(AnyFitRecord):
             for name, params in self.regressions.items():
                 kind = CALIBRATORS[name]
                 members[name] = fit = CalibratorFit(kind, kind.params(**params))
-                if not np.isfinite(fit.predict(np.zeros((1, size)))[0]).all():
-                    raise ValueError(f"calibrator {name!r} does not predict probabilities")
+                probs, _ = fit.predict(np.zeros((1, size)))
+                require(np.isfinite(probs).all(), f"parameters and calibrator {name!r}")
             count = len(read.labels)
             self.check(members, count)
-            if self.folds is not None and (
-                self.folds.shape != (count,) or self.folds.min(initial=0) < 0
-            ):
-                raise ValueError("the folds do not match the labels, or a fold number is negative")
+            if (folds := self.folds) is not None:
+                require(folds.shape == (count,) and folds.min(initial=0) >= 0, "folds and labels")
             check_sketch(self.sketch, size)
             priors = {name: getattr(member, "prior", None) for name, member in members.items()}
             # Fitted to other readings, a default prior is another one; what was given is not.

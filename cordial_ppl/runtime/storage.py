@@ -176,6 +176,12 @@ def find_kind(path: str | Path) -> str:
         return header["kind"]
 
 
+def require(fitting: Any, parts: str) -> None:
+    """Raise a ``ValueError`` if parts of a file do not fit together."""
+    if not fitting:
+        raise ValueError(f"{parts} do not match")
+
+
 @contextmanager
 def blaming(path: str | Path) -> Iterator[None]:
     """Blame a file for what goes wrong with its contents.

@@ -17,7 +17,7 @@ from cordial_ppl.estimators.stack_files import (
     PosteriorRecord,
 )
 from cordial_ppl.inference.posterior import Posterior
-from cordial_ppl.runtime.storage import blaming
+from cordial_ppl.runtime.storage import blaming, require
 from cordial_ppl.stack.fit import Fit
 
 KIND = "fusion"
@@ -68,16 +68,13 @@ def read(path: str | Path, channels: Sequence[str | Path | Channel]) -> FusionFi
         with naming(name):
             members[name] = record.restore(path, channels)
     with blaming(path):
-        if any(record.scale != saved.scale for record in saved.stacks.values()):
-            raise ValueError("the stacks have different scales")
         readers, texts = saved.readers, saved.labelled.restore(saved.scale.size)
-        read = texts.read
-        if texts.logits.shape[1:-1] != (len(readers),):
-            raise ValueError("the labelled texts do not match the judges")
-        if tuple(members)[: len(readers)] != readers or len(saved.spreads) != len(readers):
-            raise ValueError("the judges do not match their stacks")
-        if not ((saved.trust > 0) & (saved.trust <= 1)).all():
-            raise ValueError("the weights of the average are not in (0, 1]")
+        read, number = texts.read, len(readers)
+        require({record.scale for record in saved.stacks.values()} == {saved.scale}, "scales")
+        require(texts.logits.shape[1:-1] == (number,), "labelled texts and judges")
+        require((*members,)[:number] == readers, "judges and stacks")
+        require(len(saved.spreads) == number, "judges and spreads")
+        require(((saved.trust > 0) & (saved.trust <= 1)).all(), "judges and their trust")
         if saved.joint is not None:
             members[JOINT.name] = saved.joint.restore(JOINT, read)
         saved.check(members, len(read.labels))
