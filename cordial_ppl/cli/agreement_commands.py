@@ -52,7 +52,7 @@ def agree(
     else:
         tables = Fitting(readings, labels, **vars(columns))
         whole = tables.read(apart=apart)
-        scale, read, judges = whole[0].scale, whole[1], _predict(tables, *whole)
+        scale, read, judges = whole.readings.scale, whole.labels, _predict(tables, whole)
     votes, first, people = tabulate(scale.decode(read.labels), read.item_ids, read.annotators)
     if np.count_nonzero(votes) < len(read.labels):
         raise InputError("agreement cannot use --round split. Use half-up or nearest-even.")
@@ -82,17 +82,17 @@ def agree(
     return Result(made.to_dict() | {"apart": apart}, str(made), listed)
 
 
-def _predict(tables: Fitting, table: Any, labels: Any, rows: Any) -> dict[str, Any]:
+def _predict(tables: Fitting, read: Any) -> dict[str, Any]:
     """Find what the judge states of each label's text, and what is predicted out of fold."""
     import numpy as np
 
     from cordial_ppl.data.number_table import is_unread
     from cordial_ppl.data.ratings import state
 
-    fit, logits = tables.fit(table, labels, rows).fit_, table.logits[rows]
-    read, judges = ~is_unread(logits), {}
-    for name, probs in (("judge", state(logits[read])[0]), ("calibrated", fit.out_of_fold)):
+    fit, logits, judges = tables.fit(read).fit_, read.readings.logits[read.rows], {}
+    rated = ~is_unread(logits)
+    for name, probs in (("judge", state(logits[rated])[0]), ("calibrated", fit.out_of_fold)):
         if probs is not None:
             judges[name] = np.full(logits.shape, np.nan)
-            judges[name][read] = probs
+            judges[name][rated] = probs
     return judges

@@ -89,7 +89,7 @@ def report(
 
     require_drawing("a report", "jinja2")
     fitted, names = load_calibrator(calibrator, channel, tables.options)
-    table, labels, rows = tables.read(options=names)
+    table, labels, rows = read = tables.read(options=names)
     from cordial_ppl.estimators.bulk.intake import warn_of_kind
 
     warn_of_kind(calibrator, fitted.fit_, tables.readings, table)
@@ -97,7 +97,7 @@ def report(
         from cordial_ppl.plots.report import TaskTexts, gather, make_page
 
         extra = table.covariates(fitted.fit_.covariates, fitted.fit_.levels)
-        rated = rows, labels.labels, extra, options.list_groups(table, labels, rows), labels.weights
+        rated = rows, labels.labels, extra, options.list_groups(read), labels.weights
         facts = gather(fitted, TaskTexts(table.item_ids, table.logits, *rated, labels.annotators))
         with replacing(output) as temporary:
             temporary.write_text(make_page(facts, of=f"{calibrator} on {tables.readings}"), "utf-8")
@@ -135,7 +135,7 @@ def monitor(
     from cordial_ppl.decisions.monitoring import WORDS
     from cordial_ppl.estimators.bulk import intake
     from cordial_ppl.estimators.task_tables import take_labelled
-    from cordial_ppl.tables import match_labels, read_labels, read_readings
+    from cordial_ppl.tables import LabelledTable, match_labels, read_labels, read_readings
 
     fit, settings = fitted.fit_, {**vars(columns), "options": names}
     with doing("reading"):
@@ -154,8 +154,9 @@ def monitor(
         fresh = ~fit.labelled.has(as_texts(read.item_ids, len(read.labels)))
         if not fresh.any():
             raise InputError(f"{labels}: all labelled texts were in the fit. Label new texts.")
-        matched, rows = match_labels(tables[-1], read.take(fresh.nonzero()[0]))
-        check = cp.check_labels(fit, **take_labelled(tables[-1], matched, rows, channel))
+        matched = match_labels(tables[-1], read.take(fresh.nonzero()[0]))
+        new_labels = LabelledTable(tables[-1], *matched)
+        check = cp.check_labels(fit, **take_labelled(new_labels, channel))
         answer = NO if (broken := check.evidence >= 1 / (1 - level)) else answer
         content |= {"labels": check.to_dict(), "answer": answer}
         does = "contradict" if broken else "do not contradict"

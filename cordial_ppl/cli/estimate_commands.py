@@ -76,7 +76,7 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
             raise InputError("--figure plots groups. Name a column with --by.")
         require_drawing()
     columns = {"by": by, "cluster": wanted.cluster, "pair": wanted.pair}
-    table, labels, rows = tables.read(apart=tuple(filter(None, columns.values())))
+    table, labels, rows = read = tables.read(apart=tuple(filter(None, columns.values())))
     grouping = read_grouping(table.columns, **columns)
     groups, name = grouping.get("by"), by or "group"
     if ranked and groups and len({*groups}) == 1:
@@ -94,16 +94,16 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
     from cordial_ppl.decisions.sampling_design import read_design
 
     requirements = [parse(text) for text in wanted.require]
-    design, weighed = read_design(table, labels, rows)
+    design, weighed = read_design(read)
     design |= {"clusters": grouping.get("cluster"), "pairs": grouping.get("pair")}
     design |= {"groups": groups} if groups or wanted.pair else {}
-    calibrator = tables.fit(table, labels, rows, required=bool(requirements))
+    calibrator = tables.fit(read, required=bool(requirements))
     covariates = table.covariates(calibrator.fit_.covariates)
     made = calibrator.estimate(table.logits, rows, question, covariates, **design)
     judged = [each.answer(made) for each in requirements]
     done = _write(made, wanted, name, table.columns)
     # The column of the estimate is accounted for, and so is another of the same groups.
-    others = options.list_groups(table, labels, rows)
+    others = options.list_groups(read)
     others = drop_copies(others, [groups[row] for row in rows] if groups else ())
     biases, verdict = cp.find_bias(calibrator, others), cp.verdict(calibrator)
     text = (made.ranked_text if ranked else made.text)(name)

@@ -32,10 +32,10 @@ Verbose = Annotated[bool, DETAILS]
 def calibrate(tables: Fitting, *, output: options.PredictedOut, verbose: Verbose = False) -> Result:
     """Fit to the labelled texts, and write calibrated probabilities for all texts."""
     read = tables.read()
-    calibrator = tables.fit(*read)
+    calibrator = tables.fit(read)
     from cordial_ppl.estimators.bulk.predictor import predict_table
 
-    texts = predict_table(calibrator, read[0], output)
+    texts = predict_table(calibrator, read.readings, output)
     done = f"wrote {output}: {count(texts, 'text')}, calibrated"
     return _describe(calibrator, read, {"output": output, "texts": texts}, done, verbose)
 
@@ -48,7 +48,7 @@ def fit(tables: Fitting, *, output: options.CalibratorOut, verbose: Verbose = Fa
         output: Calibrator to write (.cordial).
     """
     read = tables.read()
-    calibrator = tables.fit(*read)
+    calibrator = tables.fit(read)
     calibrator.save(output)
     done = f"wrote {output}, a calibrator fitted"
     return _describe(calibrator, read, {"output": output}, done, verbose)
@@ -62,7 +62,7 @@ def _describe(calibrator: Any, read: Any, content: Any, done: str, verbose: bool
     if answers.can_forecast(fit):
         forecast = answers.forecast(fit, table.logits, table.covariates(fit.covariates))
     summary = answers.describe(fit, forecast)
-    biases = answers.find_bias(fit, options.list_groups(table, labels, rows))
+    biases = answers.find_bias(fit, options.list_groups(read))
     content |= {"labels": len(rows), "summary": summary.to_dict(), "provenance": fit.provenance}
     content |= {"biases": [bias._asdict() for bias in biases]}
     text = summary.text
@@ -121,7 +121,7 @@ def fuse(
         more["apart"] = (*apart, *people)
         return read_several([path, *tables.also], readers=judges, **more)
 
-    table, labels, rows = tables.read(reader=None, read=read)
+    table, labels, rows = whole = tables.read(reader=None, read=read)
     from cordial_ppl.estimators.bulk.predictor import predict_table
     from cordial_ppl.estimators.task_tables import take_labelled
 
@@ -131,8 +131,8 @@ def fuse(
             "--judge, or calibrate only this judge with `cordial calibrate`."
         )
     fusion = cp.Fusion(table.scale, readers=table.readers, **settings)
-    provenance = tables.identify(table, labels, rows)
-    fusion.fit(**take_labelled(table, labels, rows, tables.channel))
+    provenance = tables.identify(whole)
+    fusion.fit(**take_labelled(whole, tables.channel))
     fusion.fit_ = replace(fusion.fit_, provenance=provenance)
     if save is not None:
         fusion.save(save)
@@ -180,12 +180,11 @@ def shift(
         more["annotator"] = tables.annotator or spell(read_columns(tables.labels), user)
     whole = tables.read(**more)
     from cordial_ppl.estimators.bulk.intake import warn_of_kind
-    from cordial_ppl.estimators.task_tables import drop_unread
     from cordial_ppl.estimators.users import user_tables
     from cordial_ppl.stack.stacking import MIN_LABELS
 
-    table, labels, rows = read = drop_unread(*whole)
-    users, raters, order = user_tables.read_users(*read)
+    table, labels, rows = read = whole.drop_unread()
+    users, raters, order = user_tables.read_users(read)
     if fitted is None and len(rows) < MIN_LABELS:
         raise InputError(
             f"comparing users needs at least {MIN_LABELS} labels; found {len(rows)}. Add labels, "
@@ -193,7 +192,7 @@ def shift(
         )
     if fitted and calibrator:
         warn_of_kind(calibrator, fitted.fit_, tables.readings, table)
-    fitted = fitted or tables.fit(*whole)
+    fitted = fitted or tables.fit(whole)
     covariates = table.covariates(fitted.fit_.covariates, fitted.fit_.levels)
     population = fitted.predict_proba(table.logits, covariates)
     labelled = population[rows] if calibrator else fitted.fit_.out_of_fold

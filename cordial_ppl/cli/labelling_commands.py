@@ -293,13 +293,13 @@ def decide(
     from cordial_ppl.estimators.bulk import sheets
 
     # The labels of texts that were chosen as doubtful say little of the others.
-    chosen = bool(read_design(*read)[1])
-    calibrator = tables.fit(*read)
+    chosen = bool(read_design(read)[1])
+    calibrator = tables.fit(read)
     covariates = table.covariates(calibrator.fit_.covariates)
     made = calibrator.decide(table.logits, rows, covariates, **vars(rule))
     left = ~made.labelled
     if output is not None:
-        sheets.write_decisions(output, made, *read)
+        sheets.write_decisions(output, made, read)
         asked, alone = made.asked, int((left & (made.decision != "person")).sum())
         first, audited = count(int(asked.sum()), "text"), int((made.probability[asked] < 1).sum())
         fill = f"Fill in the label of the first {first}"

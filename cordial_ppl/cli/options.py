@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, Token, validators
 
@@ -18,6 +18,9 @@ import cordial_ppl as cp
 from cordial_ppl.errors import InputError, SettingsClash
 from cordial_ppl.runtime.outputs import check_writable
 from cordial_ppl.runtime.progress import doing
+
+if TYPE_CHECKING:
+    from cordial_ppl.tables import LabelledTable
 
 FILES = Group("Files", sort_key=0)
 COLUMNS = Group("Columns", sort_key=1)
@@ -175,14 +178,14 @@ class BothColumns(Columns):
 class Tables(BothColumns, Files):
     """Two tables and what is read from them: arguments of `read_labelled`."""
 
-    def read(self, **settings: Any) -> tuple[Any, Any, Any]:
+    def read(self, **settings: Any) -> "LabelledTable":
         """Read both tables.
 
         Args:
             settings: Arguments that take the place of those of the command.
 
         Returns:
-            The readings of all texts, the labels, and the rows of the labelled texts.
+            The readings of all texts, and the labels.
 
         Raises:
             InputError: A table is not as it must be, or they do not fit together.
@@ -227,22 +230,20 @@ class Fitting(Tables):
         settings = {"inference": self.inference, "seed": self.seed, "prior": prior}
         return settings | {"channels": tuple(map(str, self.channel))}
 
-    def identify(self, *read: Any, required: bool = False) -> dict[str, list[str]]:
+    def identify(self, read: "LabelledTable", required: bool = False) -> dict[str, list[str]]:
         """Collect what a calibrator is for; arguments and errors are those of `tables.identify`."""
         from cordial_ppl.tables import identify
 
         stated = {} if self.judge is None else {"judge": (repr(self.judge), [self.judge])}
         if (path := self.prompt_file) is not None:
-            stated["prompt"] = f"from {path}", _digest_prompt(path, read[0].scale)
-        return identify(*read, stated=stated, required=required)
+            stated["prompt"] = f"from {path}", _digest_prompt(path, read.readings.scale)
+        return identify(read, stated, required)
 
-    def fit(self, table: Any, labels: Any, rows: Any, *, required: bool = False) -> Any:
+    def fit(self, read: "LabelledTable", *, required: bool = False) -> Any:
         """Fit a calibrator on labelled texts; it keeps what later readings must be like.
 
         Args:
-            table: The readings of all texts.
-            labels: The labels, each of a text that has a reading.
-            rows: The rows of the labelled texts, one per label.
+            read: The readings of all texts, and the labels.
             required: Whether READINGS have to say their judge and prompt, where these are named.
 
         Raises:
@@ -251,9 +252,9 @@ class Fitting(Tables):
         """
         from cordial_ppl.estimators.task_tables import take_labelled
 
-        provenance = self.identify(table, labels, rows, required=required)
-        calibrator = cp.Cordial(table.scale, **self.settings)
-        calibrator.fit(**take_labelled(table, labels, rows, self.channel), corpus=table.logits)
+        provenance = self.identify(read, required)
+        calibrator = cp.Cordial(read.readings.scale, **self.settings)
+        calibrator.fit(**take_labelled(read, self.channel), corpus=read.readings.logits)
         calibrator.fit_ = replace(calibrator.fit_, provenance=provenance)
         return calibrator
 
@@ -274,7 +275,7 @@ def _digest_prompt(path: Path, scale: Any) -> list[str]:
     return [*digests, text.strip()]
 
 
-def list_groups(table: Any, labels: Any, rows: Any) -> dict[str, list[str]]:
+def list_groups(read: "LabelledTable") -> dict[str, list[str]]:
     """List what may name groups of the labelled texts, by column of both tables.
 
     A column of three options or more is of another judge's or person's ratings; what begins with
@@ -282,6 +283,7 @@ def list_groups(table: Any, labels: Any, rows: Any) -> dict[str, list[str]]:
     """
     from cordial_ppl.tables import list_cells
 
+    table, labels, rows = read
     groups = list_cells(labels.columns, range(len(rows)))
     groups |= list_cells(table.columns, rows.tolist())
 

@@ -62,8 +62,8 @@ def learn_prior(
     models = [load_channel(name) for name in (*AFFINE_CHANNELS, *map(str, channel))]
     texts = {}
     for key, each in read.items():
-        part = take_labelled(*each, channel)
-        texts[key] = part["logits"], each[1].labels, part["covariates"]
+        part = take_labelled(each, channel)
+        texts[key] = part["logits"], each.labels.labels, part["covariates"]
     settings = {"leave_out": leave_out, "rule": rule, "vector": rule != "paper"}
     prior = cp.learn_prior(texts, channels=models, units=units, seed=seed, **settings)
     prior.save(output)

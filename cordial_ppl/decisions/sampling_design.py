@@ -5,33 +5,29 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int64
 
 from cordial_ppl.decisions.estimates.rectified import is_even
 from cordial_ppl.decisions.planning import expected_scores, score_strata, share_drawn
 from cordial_ppl.errors import InputError, count, list_names, name_rows, naming, warn
-from cordial_ppl.tables import LabelTable, ReadingTable, read_groups
+from cordial_ppl.tables import LabelledTable, read_groups
 from cordial_ppl.tables.columns import finite
 
 FAR = 4
 """Standard errors of the number of texts that labels stand for at which it is far off."""
 
 
-def read_design(
-    table: ReadingTable, labels: LabelTable, rows: Int64[np.ndarray, " n"]
-) -> tuple[dict[str, Any], str]:
+def read_design(read: LabelledTable) -> tuple[dict[str, Any], str]:
     """Read how texts were drawn from the labels' table, with a line of what weighs them if any.
 
     After a plan by groups that is how much of each is labelled, for people may stop early.
 
     Args:
-        table: The readings of all texts.
-        labels: The labels, each of a text that has a reading.
-        rows: The rows of the labelled texts, one per label.
+        read: The readings of all texts, and the labels.
 
     Raises:
         InputError: A probability is not above 0 and at most 1; the readings lack the plan's groups.
     """
+    table, labels, rows = read
     design, weighed = dict[str, Any](), ""
     columns, by = labels.columns, labels.planned_by
     names = columns.schema.keys() - columns.apart

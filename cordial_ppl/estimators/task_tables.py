@@ -6,31 +6,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int64
 
 from cordial_ppl.errors import InputError, list_names, naming
 from cordial_ppl.runtime.progress import doing
-from cordial_ppl.tables import LabelTable, ReadingTable, list_values, read_labelled
+from cordial_ppl.tables import LabelledTable, ReadingTable, list_values, read_labelled
 
 
-def take_labelled(
-    table: ReadingTable,
-    labels: LabelTable,
-    rows: Int64[np.ndarray, " n"],
-    channels: Sequence[Any] = (),
-) -> dict[str, Any]:
+def take_labelled(read: LabelledTable, channels: Sequence[Any] = ()) -> dict[str, Any]:
     """Take the labelled texts, as arguments of an estimator's ``fit``.
 
     Args:
-        table: The readings of all texts.
-        labels: The labels, each of a text that has a reading.
-        rows: The rows of the labelled texts, one per label.
+        read: The readings of all texts, and the labels.
         channels: Channels whose covariates are taken, or names or files of some.
 
     Raises:
         InputError: A column is missing, or does not hold finite numbers or the levels of a channel.
         ChannelError: A file does not hold a channel.
     """
+    table, labels, rows = read
     columns = take_covariates(table, channels)
     return {
         "logits": table.logits[rows],
@@ -39,14 +32,6 @@ def take_labelled(
         "sample_weight": labels.weights,
         "texts": labels.item_ids,
     }
-
-
-def drop_unread(
-    table: ReadingTable, labels: LabelTable, rows: Int64[np.ndarray, " n"]
-) -> tuple[ReadingTable, LabelTable, Int64[np.ndarray, " read"]]:
-    """Leave out labels of texts that were not read, of which no comparison can say anything."""
-    read = np.flatnonzero(~np.isnan(table.logits[rows]).reshape(len(rows), -1).all(axis=1))
-    return table, labels.take(read) if len(read) < len(rows) else labels, rows[read]
 
 
 def take_covariates(table: ReadingTable, channels: Sequence[Any]) -> dict[str, np.ndarray]:
@@ -72,7 +57,7 @@ def read_pairs(
     reader: Sequence[str] = (),
     task: Sequence[str] = (),
     **columns: Any,
-) -> dict[tuple[str, str], tuple[ReadingTable, LabelTable, Int64[np.ndarray, " n"]]]:
+) -> dict[tuple[str, str], LabelledTable]:
     """Read the labelled texts of every task and judge that is chosen.
 
     Args:
@@ -91,7 +76,7 @@ def read_pairs(
     """
     if len(tables) % 2:
         raise InputError(f"tables must come in pairs READINGS LABELS; got {len(tables)} tables.")
-    result: dict[tuple[str, str], Any] = {}
+    result: dict[tuple[str, str], LabelledTable] = {}
     for readings, labels in zip(tables[::2], tables[1::2], strict=True):
         with doing("reading"):
             for name, by, choice in _list_choices(readings, labels, reader, task, columns):
@@ -100,8 +85,9 @@ def read_pairs(
                 if key in result:
                     raise InputError(f"{readings}: {who} already occurs in an earlier table.")
                 with naming(who) if name or by else nullcontext():
-                    result[key] = drop_unread(*read_labelled(readings, labels, **columns | choice))
-                    result[key][1].check_single(of)
+                    read = read_labelled(readings, labels, **columns | choice)
+                    result[key] = read.drop_unread()
+                    result[key].labels.check_single(of)
     for setting, chosen, part in (("reader", reader, 1), ("task", task, 0)):
         names = {key[part] for key in result}
         missing = {name for name in chosen if name.partition("=")[2] not in names} - names

@@ -113,17 +113,17 @@ def read_tasks(
     chosen = {"reader": [reader] if reader else (), "task": [task] if task else ()}
     tasks, first = [], dict[str, set[str]]()
     read = read_pairs([readings, labels], of="a sweep", **chosen, **columns)
-    for (name, by), (table, labelled, rows) in read.items():
-        items = {*labelled.item_ids}
+    for (name, by), labelled in read.items():
+        items = {*labelled.labels.item_ids}
         if odd := first.setdefault(name, items) ^ items:
             raise InputError(
                 f"{readings}: all judges must rate the same labelled texts, but only some judges "
                 f"rated {min(odd)!r}. Choose one judge, or remove texts that not all judges rated."
             )
-        part, count = take_labelled(table, labelled, rows, channels), len(rows)
+        part, count = take_labelled(labelled, channels), len(labelled.rows)
         scored = report or (REPORT if count > REPORT else count // 2)
-        texts, rest = (part["logits"], part["labels"]), {"options": table.scale, "seed": seed}
-        both = name, by or "reader"
+        both, texts = (name, by or "reader"), (part["logits"], part["labels"])
+        rest = {"options": labelled.readings.scale, "seed": seed}
         tasks.append(split_task(both, *texts, scored, covariates=part["covariates"], **rest))
     return tasks
 

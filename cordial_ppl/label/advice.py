@@ -31,7 +31,7 @@ from cordial_ppl.decisions.sampling_design import read_design
 from cordial_ppl.errors import CordialError, InputError
 from cordial_ppl.estimators.named import Cordial
 from cordial_ppl.estimators.task_tables import take_labelled
-from cordial_ppl.tables import ReadingTable, match_labels, read_labels
+from cordial_ppl.tables import LabelledTable, ReadingTable, match_labels, read_labels
 
 NARROWEST = 5.0
 """The constant n_0: with 20 to 100 labels the interval is within 2 % of its narrowest."""
@@ -89,15 +89,15 @@ def look(table: ReadingTable, path: Any, goal: Goal) -> dict[str, Any]:
     Raises:
         InputError: There are no labels, or the requirements are of no quantity of this table.
     """
-    labels, rows = match_labels(table, read_labels(path, table.scale))
-    count = len(labels.first)
+    read = LabelledTable(table, *match_labels(table, read_labels(path, table.scale)))
+    count = len(read.labels.first)
     if count < FIRST:
         return {"labels": count, "wait": f"Labels until the first estimate: {FIRST - count}."}
-    fit = Cordial(table.scale).fit(**take_labelled(table, labels, rows, ()), corpus=table.logits)
-    design, _ = read_design(table, labels, rows)
+    fit = Cordial(table.scale).fit(**take_labelled(read), corpus=table.logits)
+    design, _ = read_design(read)
     design |= {} if goal.groups is None else {"groups": goal.groups}
     level = level_at_all_looks(count)
-    made = fit.estimate(table.logits, rows, passing=goal.passing, level=level, **design)
+    made = fit.estimate(table.logits, read.rows, passing=goal.passing, level=level, **design)
     mean, verdict = made.overall.mean, answers.verdict(fit)
     half = (mean.upper - mean.lower) / 2
     content = {"labels": count, "level": LEVEL, "mean": mean._asdict(), "half": half}

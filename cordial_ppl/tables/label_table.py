@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,7 @@ from cordial_ppl.tables.columns import (
     skip_blank,
 )
 from cordial_ppl.tables.frame import ROW, Columns
+from cordial_ppl.tables.reading_table import ReadingTable
 
 MANY = 3
 """Labels that a row may count as before that is warned of."""
@@ -114,6 +115,27 @@ class LabelTable:
             weights=self.weights[rows],
             annotators=self.annotators and [self.annotators[row] for row in rows],
         )
+
+
+class LabelledTable(NamedTuple):
+    """Readings, and labels of some of the texts.
+
+    Attributes:
+        readings: The readings of all texts.
+        labels: The labels, each of a text that has a reading.
+        rows: The rows of the labelled texts among the readings, one per label.
+    """
+
+    readings: ReadingTable
+    labels: LabelTable
+    rows: Int64[np.ndarray, " n"]
+
+    def drop_unread(self) -> "LabelledTable":
+        """Leave out labels of texts that were not read, of which no comparison can say anything."""
+        readings, labels, rows = self
+        read = np.flatnonzero(~readings.unread[rows])
+        labels = labels.take(read) if len(read) < len(rows) else labels
+        return LabelledTable(readings, labels, rows[read])
 
 
 def read_scale(path: str | Path, **chosen: Any) -> Scale:

@@ -25,7 +25,7 @@ from cordial_ppl.errors import (
 from cordial_ppl.tables.choices import Choice, key_rows
 from cordial_ppl.tables.columns import list_distinct
 from cordial_ppl.tables.formats import read_columns
-from cordial_ppl.tables.label_table import LabelTable, read_labels
+from cordial_ppl.tables.label_table import LabelledTable, LabelTable, read_labels
 from cordial_ppl.tables.provenance import read_provenance, warn_of_models
 from cordial_ppl.tables.reading_table import ReadingTable, read_readings
 from cordial_ppl.tables.roles import PLACEHOLDER, spell
@@ -41,7 +41,7 @@ def read_labelled(
     sparse: bool = False,
     read: Callable[..., ReadingTable] = read_readings,
     **chosen: Any,
-) -> tuple[ReadingTable, LabelTable, Int64[np.ndarray, " n"]]:
+) -> LabelledTable:
     """Read readings and labels, and find the reading of each labelled text.
 
     Args:
@@ -53,7 +53,7 @@ def read_labelled(
             apart.
 
     Returns:
-        The readings, the labels of texts that have one, and their positions in the readings.
+        The readings, and the labels of texts that have one.
 
     Raises:
         InputError: As `read_readings`, `read_labels` and `match_labels` raise; or readings and
@@ -97,7 +97,7 @@ def read_labelled(
             f"{labels}: all {len(rows)} labels equal the ratings in {readings}. If the labels are "
             "a copy of the ratings, the results are meaningless. Name the column of human labels."
         )
-    return table, labelled, rows
+    return LabelledTable(table, labelled, rows)
 
 
 def _compare_scales(size: int, *sides: tuple[Path, Sequence[str]]) -> None:

@@ -11,7 +11,7 @@ from jaxtyping import Int64
 
 from cordial_ppl.errors import InputError, list_names, warn
 from cordial_ppl.tables.columns import is_reading, named
-from cordial_ppl.tables.label_table import LabelTable
+from cordial_ppl.tables.label_table import LabelledTable, LabelTable
 from cordial_ppl.tables.reading_table import ReadingTable
 
 MADE = ("model", "prompt", "decoding", "date")
@@ -132,24 +132,21 @@ def warn_of_models(labels: LabelTable, readings: Provenance) -> None:
 
 
 def identify(
-    table: ReadingTable,
-    labels: LabelTable,
-    rows: Int64[np.ndarray, " n"],
+    read: LabelledTable,
     stated: Mapping[str, tuple[str, Collection[str]]],
     required: bool = False,
 ) -> Provenance:
     """Collect what a calibrator is for, and warn where not all readings are like the labelled ones.
 
     Args:
-        table: The readings of all texts.
-        labels: The labels.
-        rows: The rows of the labelled texts, one per label.
+        read: The readings of all texts, and the labels.
         stated: What the user says of "judge" and "prompt": in words, and as a table may write it.
         required: Whether the table has to say it, too.
 
     Raises:
         InputError: The table says otherwise, or nothing where it has to.
     """
+    table, labels, rows = read
     every, made, path = read_provenance(table), read_provenance(table, rows), table.columns.path
     for name, (words, values) in stated.items():
         keys = (name, "model") if name == "judge" else (name,)

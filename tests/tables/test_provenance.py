@@ -7,7 +7,14 @@ import polars as pl
 import pytest
 
 import cordial_ppl as cp
-from cordial_ppl.tables import match_labels, read_labelled, read_labels, read_readings, read_several
+from cordial_ppl.tables import (
+    LabelledTable,
+    match_labels,
+    read_labelled,
+    read_labels,
+    read_readings,
+    read_several,
+)
 from cordial_ppl.tables.provenance import (
     PEOPLE,
     UNKNOWN,
@@ -162,7 +169,7 @@ def test_some_labels_of_a_model_are_counted(readings, labels):
     table, found = read(readings, labels, annotator=each("Anna", "gpt-4o", "gpt-4o", "Anna"))
     with pytest.warns(cp.CordialWarning, match="2 of 4 labels come from a model"):
         match_labels(table, found)
-    assert identify(table, found, np.arange(4), {})["labels"] == ["gpt-4o", UNKNOWN]
+    assert identify(LabelledTable(table, found, np.arange(4)), {})["labels"] == ["gpt-4o", UNKNOWN]
 
 
 @pytest.mark.parametrize("name", ["r.csv", "l.csv"])
@@ -182,7 +189,8 @@ def test_what_a_user_says_of_readings_must_not_be_false(readings, labels):
     silent, rows = read_readings(readings("s.csv")), np.arange(4)
 
     def judged(table, name, required=False):
-        return identify(table, found, rows, {"judge": (repr(name), [name])}, required)["judge"]
+        read = LabelledTable(table, found, rows)
+        return identify(read, {"judge": (repr(name), [name])}, required)["judge"]
 
     # By the judge's name or the model's.
     assert judged(table, "our judge", True) == judged(table, "m-1", True) == ["our judge"]
@@ -204,7 +212,8 @@ def test_texts_of_another_model_than_the_labelled_ones_are_pointed_out(readings,
     table = read_readings(readings(reader_model=models))
     found = read_labels(path, table.scale)
     with pytest.warns(cp.CordialWarning, match="model 'b' instead of 'a'"):
-        assert identify(table, found.take([0, 1]), np.arange(2), {})["model"] == ["a"]
+        first = LabelledTable(table, found.take([0, 1]), np.arange(2))
+        assert identify(first, {})["model"] == ["a"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert identify(table, found, np.arange(4), {})["model"] == ["a", "b"]
+        assert identify(LabelledTable(table, found, np.arange(4)), {})["model"] == ["a", "b"]

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from jaxtyping import Int64
 
 from cordial_ppl.decisions.deciding import Decisions
 from cordial_ppl.decisions.planning import Plan, expected_scores, score_strata, share_drawn
 from cordial_ppl.estimators.bulk.predictor import add_extras
-from cordial_ppl.tables import LabelTable, ReadingTable, write_table
+from cordial_ppl.tables import LabelledTable, ReadingTable, write_table
 
 ADDED = ("stratum", "probability", "probability_by", "label")
 """What a sheet has beside the text's own columns."""
@@ -59,22 +58,15 @@ def write_plan(
     write_table(output, sheet.lazy(), table.columns)
 
 
-def write_decisions(
-    output: Path,
-    made: Decisions,
-    table: ReadingTable,
-    labels: LabelTable,
-    rows: Int64[np.ndarray, " n"],
-) -> None:
+def write_decisions(output: Path, made: Decisions, read: LabelledTable) -> None:
     """Write the texts that people are to label, then those with labels, and the others.
 
     Args:
         output: The table to write.
         made: The decisions.
-        table: The readings.
-        labels: The labels, each of a text that has a reading.
-        rows: The rows of the labelled texts, one per label.
+        read: The readings, and the labels.
     """
+    table, labels, rows = read
     asked, others = np.flatnonzero(made.asked), np.flatnonzero(~(made.asked | made.labelled))
     every = np.concatenate([asked, rows, others])
     names = DECIDED if made.agree is None else ("decision", "p_wrong")

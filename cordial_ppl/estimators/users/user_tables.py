@@ -6,32 +6,29 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 
 from cordial_ppl.errors import count, naming
 from cordial_ppl.estimators.bulk.predictor import add_extras, name_predictions
 from cordial_ppl.estimators.users.users import UserShift
 from cordial_ppl.estimators.users.validation import as_order, as_users
 from cordial_ppl.runtime.text_table import align
-from cordial_ppl.tables import LabelTable, ReadingTable, write_table
+from cordial_ppl.tables import LabelledTable, ReadingTable, write_table
 
 SHOWN = 10
 """Users in the summary: those who differ most from the population."""
 
 
-def read_users(
-    table: ReadingTable, labels: LabelTable, rows: Int64[np.ndarray, " n"]
-) -> tuple[Any, Any, Any]:
+def read_users(read: LabelledTable) -> tuple[Any, Any, Any]:
     """Read whose label is predicted, and whose labels there are, with their order if it is known.
 
     Args:
-        table: The readings of all texts, read with the column `per` of users.
-        labels: The labels, each of a text that has a reading.
-        rows: The rows of the labelled texts, one per label.
+        read: The readings of all texts, read with the column `per` of users, and the labels.
 
     Raises:
         InputError: A user is not named, or the order is no order.
     """
+    table, labels, rows = read
     with naming(table.columns.path):
         users = as_users(table.extras[table.per or "user"], len(table), table.columns.where)
     with naming(labels.columns.path):
