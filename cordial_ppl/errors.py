@@ -6,7 +6,7 @@ message says what was expected, what came (with its row and column), and what to
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import batched, starmap
 from pathlib import Path
@@ -178,9 +178,13 @@ def quote(value: object) -> str:
 
 def list_names(names: Iterable[str], shown: int = 10) -> str:
     """Quote names for a message, at most ten: "'a', 'b' and 3 more"; "nothing" if none."""
-    quoted = [quote(name) for name in names] or ["nothing"]
-    hidden = len(quoted) - shown
-    return ", ".join(quoted[:shown]) + (f" and {hidden} more" if hidden > 0 else "")
+    return abridge(list(names), shown, quote) or "nothing"
+
+
+def abridge(items: Sequence[Any], shown: int, write: Callable[[Any], str] = str) -> str:
+    """List things for a message, at most so many: "a, b and 3 more"."""
+    hidden = len(items) - shown
+    return ", ".join(map(write, items[:shown])) + (f" and {hidden} more" if hidden > 0 else "")
 
 
 def count(number: int, noun: str) -> str:

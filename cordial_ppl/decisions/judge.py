@@ -179,7 +179,7 @@ def assess(fit: Fit) -> Reader:
     member = np.eye(len(options))[codes] * per_text.weights[:, None]
     predicted, drawn = _draw_means(fit, texts, rng)
     bias = (drawn - shares @ classes) @ (member / member.sum(axis=0))
-    within = _moments(per_text.shares)[1]
+    within = _variances(per_text.shares)
     residuals = residuals_of(fit)
     # Without folds nothing is known of single labels but what is predicted of them.
     covariance = residuals.covariance
@@ -206,7 +206,7 @@ def assess(fit: Fit) -> Reader:
         overall=_summarise(overall),
         side=next((side for side, share in sides.items() if share >= SURE), 0),
         spread=_summarise(np.sqrt(sigma**2 + np.average(within, weights=per_text.weights))),
-        stated_spread=math.sqrt(np.average(_moments(shares)[1], weights=per_text.weights)),
+        stated_spread=math.sqrt(np.average(_variances(shares), weights=per_text.weights)),
         points=points._replace(loss=None if kind == "rating" else loss),
         certain=fit.has_draws,
     )
@@ -270,13 +270,10 @@ def _draw_means(
     return mixed / np.sum(mixed, axis=1, keepdims=True), np.concatenate(means)[chosen]
 
 
-def _moments(
-    shares: Float[np.ndarray, "T K"],
-) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, " T"]]:
-    """Return mean and variance of each distribution over classes."""
+def _variances(shares: Float[np.ndarray, "T K"]) -> Float[np.ndarray, " T"]:
+    """Return the variance of each distribution over classes."""
     classes = np.arange(shares.shape[1])
-    means = shares @ classes
-    return means, np.sum(shares * (classes - means[:, None]) ** 2, axis=1)
+    return np.sum(shares * (classes - (shares @ classes)[:, None]) ** 2, axis=1)
 
 
 def _summarise(draws: Float[np.ndarray, " D"]) -> Range:

@@ -12,7 +12,7 @@ from jaxtyping import Float64
 from cordial_ppl.data.conversion import readings_from_counts, readings_from_probabilities
 from cordial_ppl.data.ratings import PSEUDO_COUNT
 from cordial_ppl.data.readings import as_logits
-from cordial_ppl.errors import InputError, SettingNeeded, count, list_names, naming
+from cordial_ppl.errors import InputError, SettingNeeded, abridge, count, list_names, naming
 from cordial_ppl.logs.evidence import CUT, FAILED, FILTERED, REFUSED, Reading, Record
 from cordial_ppl.logs.spellings import Spellings
 from cordial_ppl.tables import MADE
@@ -96,9 +96,8 @@ class Collected:
         for key, words in WORDS.items():
             for notes, stays in (self.kept, "kept without a reading"), (self.notes, "left out"):
                 if places := notes.get(key):
-                    rest = f" and {len(places) - 3} more" if len(places) > 3 else ""
                     noun, rule = words.split(" ", 1)
-                    told = rule.format(", ".join(places[:3]) + rest, stays=stays)
+                    told = rule.format(abridge(places, 3), stays=stays)
                     yield f"{count(len(places), noun)} {told}"
         share = np.mean([reading.share for reading in self.values] or [np.nan])
         # The judge mostly says something else.

@@ -14,7 +14,7 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions, signature
 
-from cordial_ppl.errors import FileError, InputError, naming, quote
+from cordial_ppl.errors import FileError, InputError, abridge, naming, quote
 from cordial_ppl.logs.evidence import as_text
 from cordial_ppl.logs.protocols import read_response
 from cordial_ppl.logs.rows import Row
@@ -196,5 +196,4 @@ def list_fields(cells: Mapping[str, Any]) -> str:
         for name, cell in cells.items()
         if name != "outer"
     ]
-    rest = len(shown) - SHOWN
-    return ", ".join(shown[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+    return abridge(shown, SHOWN)

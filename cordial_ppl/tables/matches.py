@@ -16,6 +16,7 @@ from cordial_ppl.errors import (
     FileError,
     InputError,
     SettingNeeded,
+    abridge,
     as_path,
     count,
     list_names,
@@ -161,26 +162,27 @@ def match_labels(
     # An accent may be a character of its own in one file, and part of its letter in the other.
     index = {normalize("NFC", key): row for row, key in enumerate(keys)}
     index |= {key: row for row, key in enumerate(keys)}
-    keys = key_rows(labels.item_ids, None if users is None else labels.annotators)
+    people = None if users is None else labels.annotators
+    keys = key_rows(labels.item_ids, people)
     rows = np.fromiter((index.get(key, index.get(normalize("NFC", key), -1)) for key in keys), int)
     unknown = np.flatnonzero(rows < 0)
     if not unknown.size:
         return labels, rows
-    named = [quote(item) for item in labels.item_ids]
-    what, people = "reading", labels.annotators or []
-    if users is not None:
-        what += " for that user"
-        named = [f"{item} of {person}" for item, person in zip(named, people, strict=True)]
-    shown = ", ".join(f"{named[i]} ({labels.columns.where(int(i))})" for i in unknown[:5])
-    more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+
+    def name(row: int) -> str:
+        whose = f" of {people[row]}" if people else ""
+        return f"{quote(labels.item_ids[row])}{whose} ({labels.columns.where(row)})"
+
+    what = "reading for that user" if people else "reading"
+    shown = abridge(unknown.tolist(), 5, name)
     problem = f"{len(unknown)} of {len(rows)} labels"
     if 2 * len(unknown) > len(rows):
         raise InputError(
-            f"{labels.columns.path}: {problem} have no {what}: {shown}{more}. "
+            f"{labels.columns.path}: {problem} have no {what}: {shown}. "
             f"{readings.columns.path} has ids such as {list_names(readings.item_ids, 2)}. Use the "
             "same ids in both files, or remove these labels."
         )
-    warn(f"{labels.columns.path}: ignored {problem} because they have no {what}: {shown}{more}.")
+    warn(f"{labels.columns.path}: ignored {problem} because they have no {what}: {shown}.")
     return labels.take(np.flatnonzero(rows >= 0)), rows[rows >= 0]
 
 

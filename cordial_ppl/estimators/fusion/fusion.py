@@ -252,7 +252,7 @@ class Fusion(Estimator[FusionFit]):
         mixture = weigh(texts, folds, held_out, prior, present=present)
         return FusionFit(
             settings={
-                "average": check_flag("average", self.average),
+                "average": bool(self.average),
                 "inference": settings.inference,
                 "weight_counts": chosen_counts,
                 "seed": settings.seed,
