@@ -30,7 +30,7 @@ def read_design(read: LabelledTable) -> tuple[dict[str, Any], str]:
     table, labels, rows = read
     design, weighed = dict[str, Any](), ""
     columns, by = labels.columns, labels.planned_by
-    names = columns.schema.keys() - columns.apart
+    names = columns.free
     planned = "stratum" in names
     if planned:
         scores = expected_scores(table.logits, table.scale)

@@ -77,8 +77,7 @@ def read_annotators(
     """
     if annotator is not None:
         (annotator,) = find_columns(columns, [annotator], "annotator", PEOPLE)
-    free = [n for n in ("annotator", "user") if n in columns.schema and n not in columns.apart]
-    name = annotator or next(iter(free), None)
+    name = annotator or next((n for n in ("annotator", "user") if n in columns.free), None)
     people = None if name is None else columns.collect(named(name)).to_series().to_list()
     warn_of_lookalikes("annotators", people or ())
     keys = [*zip(items, people or [""] * len(items), strict=True)]

@@ -92,7 +92,7 @@ def open_columns(path: str | Path, choice: Choice, *, needed: bool = True) -> Co
     if task is not None:
         there = split_choice(columns, "task", task)[0] in columns.schema
         return select(columns, "task", task) if needed or there else columns
-    if "task" not in columns.schema or "task" in columns.apart:
+    if "task" not in columns.free:
         return columns
     pair = pl.struct(named("item_id"), named("task")).n_unique()
     pairs, items = columns.collect(pair.alias("pairs"), named("item_id").n_unique()).row(0)

@@ -54,6 +54,11 @@ class Columns:
         return {name: kind for name, kind in schema.items() if name != ROW}
 
     @property
+    def free(self) -> list[str]:
+        """Names of the columns that are named for nothing else, and mean what they are called."""
+        return [name for name in self.schema if name not in self.apart]
+
+    @property
     def has_points(self) -> bool:
         """Whether a number of the file has a decimal point."""
         points = pl.col(pl.String).str.contains(r"^[+-]?\d*\.\d+$").any()

@@ -35,6 +35,6 @@ def list_cells(columns: Columns, rows: Sequence[int]) -> dict[str, list[str]]:
         columns: The table.
         rows: Its rows that are wanted.
     """
-    names = [n for n in columns.schema if n not in (*FIXED, *columns.apart) and not is_reading(n)]
+    names = [name for name in columns.free if name not in FIXED and not is_reading(name)]
     wanted = columns.collect(ROW, *names)[list(rows)].drop(ROW)
     return {cells.name: as_names(cells).to_list() for cells in wanted}

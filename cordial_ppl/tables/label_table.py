@@ -199,7 +199,7 @@ def read_labels(path: str | Path, scale: Scale, **chosen: Any) -> LabelTable:
         rows, labels, shares = round_as_chosen(positions, scale, choice.round, columns.where, noun)
     table = LabelTable(columns, items, positions.astype(np.int64), weights, people, unfilled)
     table = table.take(rows)
-    if "weight" in columns.schema and "weight" not in columns.apart:
+    if "weight" in columns.free:
         return replace(table, labels=labels, weights=table.weights * shares)
     # A text counts as one, however many have labelled it.
     _, texts = np.unique(table.item_ids, return_inverse=True)
@@ -208,7 +208,7 @@ def read_labels(path: str | Path, scale: Scale, **chosen: Any) -> LabelTable:
 
 def _list_chosen(columns: Columns) -> set[int]:
     """List the rows that have a `probability`."""
-    if "probability" not in columns.schema or "probability" in columns.apart:
+    if "probability" not in columns.free:
         return set()
     rows = columns.collect(ROW, "probability").iter_rows()
     return {row for row, cell in rows if not is_missing(cell)}
@@ -216,7 +216,7 @@ def _list_chosen(columns: Columns) -> set[int]:
 
 def _weigh(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n"]]:
     """Select the labels that count, which have a weight above 0; with the weights."""
-    if "weight" not in columns.schema or "weight" in columns.apart:
+    if "weight" not in columns.free:
         return columns, np.ones(len(columns))
     with naming(columns.path):
         weights = finite(columns, "weight")

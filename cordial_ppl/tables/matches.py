@@ -120,7 +120,7 @@ def _compare_scales(size: int, *sides: tuple[Path, Sequence[str]]) -> None:
 def _check_tasks(readings: ReadingTable, labels: LabelTable) -> None:
     """Refuse labels of other tasks than the readings, and warn of several tasks in one."""
     here, there = (
-        list_distinct(columns, "task") if "task" in columns.schema.keys() - columns.apart else []
+        list_distinct(columns, "task") if "task" in columns.free else []
         for columns in (readings.columns, labels.columns)
     )
     if here and there and not {*here} & {*there}:

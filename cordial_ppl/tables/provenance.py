@@ -74,7 +74,7 @@ def read_provenance(table: ReadingTable, rows: Int64[np.ndarray, " n"] | None = 
     made["direction"] = ["reversed" if columns.reverse else "as stated"]
     for name, start in COLUMNS.items():
         starts = (f"{start}_",) if table.readers and name in MADE else ()
-        for column in columns.schema.keys() - {*columns.apart}:
+        for column in columns.free:
             if column == start or column.startswith(starts):
                 cell = named(column) if rows is None else named(column).gather(rows)
                 cells = columns.collect(cell.unique()).to_series()

@@ -101,7 +101,7 @@ def find_columns(
     fixed = FIXED if setting in ("user", "annotator", "readers") else {"item_id"}
     if setting == "label":
         fixed = {*FIXED, *filter(is_reading, columns.schema)} - {"rating"}
-    free = [name for name in columns.schema if name not in (*columns.apart, *fixed, *spelt)]
+    free = [name for name in columns.free if name not in (*fixed, *spelt)]
     # A table of ids and one other column is of labels.
     only = free[0] if setting == "label" and len(free) == 1 else PLACEHOLDER
     match = nearest(absent[0], free, words) or only
@@ -147,8 +147,8 @@ def holds_ratings(columns: Columns, name: str) -> bool:
 
 def propose_ratings(problem: str, columns: Columns) -> SettingNeeded:
     """Make the error of a table without readings, which may have a column of ratings."""
-    free = [name for name in columns.schema if name not in (*columns.apart, *FIXED)]
-    likely = [name for name in free if _split(name) & {*RATINGS} and not _split(name) & {*PERSONAL}]
+    words = {name: _split(name) for name in columns.free if name not in FIXED}
+    likely = [name for name, some in words.items() if some & {*RATINGS} and not some & {*PERSONAL}]
     rated = [name for name in likely if holds_ratings(columns, name)]
     advice = "If a column contains the judge's rating of each text, name this column"
     value = rated[0] if len(likely) == len(rated) == 1 else PLACEHOLDER
@@ -209,10 +209,9 @@ def _find_group(columns: Columns) -> tuple[str, dict[str, str], dict[str, str]]:
     cells = columns.collect(*filter(is_reading, columns.schema)) if columns.masks else ()
     empty = {column.name for column in cells if (as_names(column) == "").all()}
     groups: dict[str, dict[str, str]] = {}
-    for name in columns.schema:
+    for name in filter(is_reading, columns.free):
         kind, _, option = name.partition("_")
-        if name not in columns.apart and is_reading(name):
-            groups.setdefault(kind, {})[option.strip()] = name
+        groups.setdefault(kind, {})[option.strip()] = name
     filled = {kind: group for kind, group in groups.items() if {*group.values()} - empty}
     if len(filled) == 1:
         ((kind, group),) = filled.items()
