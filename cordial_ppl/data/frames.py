@@ -101,12 +101,6 @@ def aligned(readings: Any, values: Any, noun: str) -> Any:
     return values.loc[index]
 
 
-def aligned_labels(readings: Any, labels: Any, sample_weight: Any, texts: Any) -> tuple[Any, ...]:
-    """Put labels, their weights and their texts in the order of the readings; see `aligned`."""
-    named = {"labels": labels, "sample_weight": sample_weight, "texts": texts}
-    return tuple(aligned(readings, values, noun) for noun, values in named.items())
-
-
 def like(readings: Any, values: np.ndarray, names: Any) -> Any:
     """Return predictions in the kind of table that the readings came in.
 

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from cordial_ppl.data.checks import check_level
 from cordial_ppl.data.covariates import as_covariates
-from cordial_ppl.data.frames import aligned, aligned_labels, check_columns, column_names, like
+from cordial_ppl.data.frames import aligned, check_columns, column_names, like
 from cordial_ppl.data.labelled import Labelled, without_labels
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
@@ -131,7 +131,6 @@ class Estimator[F: AnyFit](Parameters, ABC):
         readings, names = self._read(logits, corpus)
         scale = Scale.of(self.options, readings.shape[-1])
         check_columns(logits, None, scale.options)
-        labels, sample_weight, texts = aligned_labels(logits, labels, sample_weight, texts)
         extra = as_covariates(aligned(logits, covariates, "covariates"), len(readings))
         settings = self.settings
         # While rows are still those that were given.
@@ -141,7 +140,8 @@ class Estimator[F: AnyFit](Parameters, ABC):
 
             warn_of_unused(extra, settings.channels, scale.size)
         _check_caller(scale, "predict_proba")
-        data = label_rows(without_labels(readings, extra), scale, labels, sample_weight, texts)
+        entered = without_labels(readings, extra)
+        data = label_rows(entered, scale, logits, labels, sample_weight, texts)
         if data.unread.all():
             raise InputError("no text has a reading, so there is nothing to fit.")
         self.fit_ = self._fit(data, scale, settings, names)

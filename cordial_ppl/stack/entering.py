@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.data.covariates import as_covariates
-from cordial_ppl.data.frames import aligned, aligned_labels, check_columns
+from cordial_ppl.data.frames import aligned, check_columns
 from cordial_ppl.data.labelled import Labelled, find_equal, without_labels
 from cordial_ppl.data.labelling import as_texts, as_weights, have_several, list_labels
 from cordial_ppl.data.scale import Scale
@@ -45,18 +45,19 @@ def enter_labels(
     fit: AnyFit, logits: Any, labels: Any, covariates: Any, weights: Any = None, texts: Any = None
 ) -> Labelled:
     """Validate labelled texts for what is fitted already; arguments are those of ``Stack.fit``."""
-    entered = enter(fit, logits, covariates)
-    return label_rows(entered, fit.scale, *aligned_labels(logits, labels, weights, texts))
+    return label_rows(enter(fit, logits, covariates), fit.scale, logits, labels, weights, texts)
 
 
 def label_rows(
-    entered: Labelled, scale: Scale, labels: Any, sample_weight: Any, texts: Any
+    entered: Labelled, scale: Scale, logits: Any, labels: Any, weights: Any, texts: Any
 ) -> Labelled:
-    """Add labels and weights to texts without any, one label per row.
+    """Add labels and weights to texts without any, one label per row, in the order of the logits.
 
     Raises:
         InputError: a label is no option, or there are more or fewer labels than readings.
     """
+    labels, texts = aligned(logits, labels, "labels"), aligned(logits, texts, "texts")
+    weights = aligned(logits, weights, "sample_weight")
     several = have_several(labels)
     codes = None if several else scale.encode(labels)
     count = len(labels) if codes is None else len(codes)
@@ -69,7 +70,7 @@ def label_rows(
     if codes is None:
         codes, rows, columns = list_labels(labels, scale)
         data, cells = data.take(rows), (rows, columns)
-    data = replace(data, labels=codes, weights=as_weights(sample_weight, data.texts, cells))
+    data = replace(data, labels=codes, weights=as_weights(weights, data.texts, cells))
     # What counts nothing is left out.
     seen = np.flatnonzero(data.weights)
     return data if len(seen) == len(data.labels) else data.take(seen)
