@@ -85,7 +85,7 @@ class Summary:
         """Everything as plain text, in blocks of short lines."""
         if self.verdict and self.verdict.alike:
             return join_blocks([], self.warnings, self.closing)
-        blocks = [self._list_faults()] if self.reader else []
+        blocks = [self._list_faults(self.reader)] if self.reader else []
         if table := tabulate(self.reader and self.reader.points, self.verdict):
             out = ", out of fold" if len(table[0]) > 2 else ""
             lines = (f"  {line}" for line in align(*table))
@@ -112,10 +112,9 @@ class Summary:
         count = self.expected.get("labels") or sum(self.reader.texts if self.reader else ())
         return "the one labelled text" if count == 1 else f"the {count:.0f} labelled texts"
 
-    def _list_faults(self) -> list[str]:
-        assert self.reader is not None
-        what = "rating" if self.reader.hard else "mean rating"
-        ends = "; 90 % intervals" if self.reader.certain else ""
+    def _list_faults(self, reader: Reader) -> list[str]:
+        what = "rating" if reader.hard else "mean rating"
+        ends = "; 90 % intervals" if reader.certain else ""
         title = f"Bias of the judge (human label minus its {what}, in scale points{ends})"
         return [title, *(f"  {fault}" for fault in self.faults)]
 

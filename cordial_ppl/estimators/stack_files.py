@@ -252,12 +252,13 @@ def find_channels(
     listed: Any = [channels] if single else channels
     models, candidates = {}, {channel.name: channel for channel in map(load_channel, listed)}
     for name, posterior in saved.items():
+        built_in = posterior.built_in and name in CHANNELS
         if name in candidates and posterior.digest not in ("", candidates[name].digest):
             raise InputError(
                 f"{candidates[name].source} differs from the file {name}.py with which the "
                 "calibrator was fitted. Pass the original file, or fit the calibrator again."
             )
-        if name not in candidates and not (posterior.built_in and name in CHANNELS):
+        if not built_in and name not in candidates:
             files = (f"{n}.py" for n in saved if n not in (*candidates, *CHANNELS))
             raise SettingNeeded(
                 f"the calibrator was fitted with the channel file {name}.py.",
@@ -265,7 +266,6 @@ def find_channels(
                 "channels",
                 tuple(files) or (f"{name}.py",),
             )
-        built_in = posterior.built_in and name in CHANNELS
         models[name] = CHANNELS[name] if built_in else candidates[name]
     return models
 
