@@ -14,6 +14,7 @@ from cordial_ppl.tables import write_table
 @pytest.fixture
 def tables(cordial, tmp_path, monkeypatch):
     """Two tasks as two readers read them, and twenty labels each; one channel, to be quick."""
+    assert cp.learn_prior  # Loaded now: its defaults are the channels that there are.
     monkeypatch.setattr("cordial_ppl.channels.AFFINE_CHANNELS", ("mixture",))
     readings, labels = map(read, write_tables(tmp_path))
     logits = np.array([readings[f"logit_{k}"] for k in range(1, 6)], float)
