@@ -20,6 +20,7 @@ from cordial_ppl.inference import programs
 dist = common.dist
 SEEN, UNSEEN = common.make_covariates(len(LABELS), 1), common.make_covariates(len(TEST), 2)
 FITTED = [name for name in common.CHANNELS if name != "second_site"]
+pytestmark = pytest.mark.filterwarnings("ignore:ignored . covariate")  # Some use none of them.
 
 
 @pytest.fixture(autouse=True)
