@@ -124,7 +124,7 @@ def _find_fault_of_prior(name: Any, msg: dict[str, Any]) -> str:
     return ""
 
 
-class Trial(NamedTuple):
+class DensityTrial(NamedTuple):
     """What a channel makes of made-up texts, the first of which have each of K options as a label.
 
     Attributes:
@@ -141,12 +141,13 @@ class Trial(NamedTuple):
     beside: Float[Any, "2 n K"]
     alone: Float[Any, "2 n K"]
 
-    def find_fault(self, channel: Channel, parameters: Sequence[str]) -> str:
+    def find_fault(self, channel: Channel, sites: Sequence[str]) -> str:
         """Say why nothing can be fitted with a channel; empty where it can.
 
         Args:
-            channel: the channel; what tests hold one of this package to is not looked at.
-            parameters: names of its parameters.
+            channel: the channel. Whether densities are finite and probabilities sum to one is
+                checked of channel files only.
+            sites: names of its sample sites.
         """
         name, options = f"channel {channel.name!r}", np.arange(self.beside.shape[2])
         moved = np.flatnonzero(
@@ -154,7 +155,7 @@ class Trial(NamedTuple):
         )
         if moved.size:
             return (
-                f"the prior of {parameters[moved[0]]!r} in {name} depends on the readings, "
+                f"the prior of {sites[moved[0]]!r} in {name} depends on the readings, "
                 "covariates or labels of the texts. Priors may depend only on readings.histogram."
             )
         seen = self.seen[: len(options)]

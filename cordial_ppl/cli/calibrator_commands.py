@@ -135,7 +135,7 @@ def monitor(
     from cordial_ppl.decisions.monitoring import WORDS
     from cordial_ppl.estimators.bulk import intake
     from cordial_ppl.estimators.task_tables import take_labelled
-    from cordial_ppl.tables import LabelledTable, match_labels, read_labels, read_readings
+    from cordial_ppl.tables import LabelledReadings, match_labels, read_labels, read_readings
 
     fit, settings = fitted.fit_, {**vars(columns), "options": names}
     with doing("reading"):
@@ -155,7 +155,7 @@ def monitor(
         if not fresh.any():
             raise InputError(f"{labels}: all labelled texts were in the fit. Label new texts.")
         matched = match_labels(tables[-1], read.take(fresh.nonzero()[0]))
-        new_labels = LabelledTable(tables[-1], *matched)
+        new_labels = LabelledReadings(tables[-1], *matched)
         check = cp.check_labels(fit, **take_labelled(new_labels, channel))
         answer = NO if (broken := check.evidence >= 1 / (1 - level)) else answer
         content |= {"labels": check.to_dict(), "answer": answer}

@@ -20,7 +20,7 @@ from cordial_ppl.runtime.outputs import check_writable
 from cordial_ppl.runtime.progress import doing
 
 if TYPE_CHECKING:
-    from cordial_ppl.tables import LabelledTable
+    from cordial_ppl.tables import LabelledReadings
 
 FILES = Group("Files", sort_key=0)
 COLUMNS = Group("Columns", sort_key=1)
@@ -178,7 +178,7 @@ class BothColumns(Columns):
 class Tables(BothColumns, Files):
     """Two tables and what is read from them: arguments of `read_labelled`."""
 
-    def read(self, **settings: Any) -> "LabelledTable":
+    def read(self, **settings: Any) -> "LabelledReadings":
         """Read both tables.
 
         Args:
@@ -230,7 +230,7 @@ class Fitting(Tables):
         settings = {"inference": self.inference, "seed": self.seed, "prior": prior}
         return settings | {"channels": tuple(map(str, self.channel))}
 
-    def identify(self, read: "LabelledTable", required: bool = False) -> dict[str, list[str]]:
+    def identify(self, read: "LabelledReadings", required: bool = False) -> dict[str, list[str]]:
         """Collect what a calibrator is for; arguments and errors are those of `tables.identify`."""
         from cordial_ppl.tables import identify
 
@@ -239,7 +239,7 @@ class Fitting(Tables):
             stated["prompt"] = f"from {path}", _digest_prompt(path, read.readings.scale)
         return identify(read, stated, required)
 
-    def fit(self, read: "LabelledTable", *, required: bool = False) -> Any:
+    def fit(self, read: "LabelledReadings", *, required: bool = False) -> Any:
         """Fit a calibrator on labelled texts; it keeps what later readings must be like.
 
         Args:
@@ -275,7 +275,7 @@ def _digest_prompt(path: Path, scale: Any) -> list[str]:
     return [*digests, text.strip()]
 
 
-def list_groups(read: "LabelledTable") -> dict[str, list[str]]:
+def list_groups(read: "LabelledReadings") -> dict[str, list[str]]:
     """List what may name groups of the labelled texts, by column of both tables.
 
     A column of three options or more is of another judge's or person's ratings; what begins with

@@ -41,7 +41,8 @@ def as_covariates(
         if needed is None or name in needed or f"{name}[0]" in needed:
             columns |= split_vectors(name, as_numbers(cells, f"covariate {quote(name)}"))
     if needed is not None and (other := [name for name in columns if name not in needed]):
-        raise InputError(f"covariate {quote(other[0])} was not in the fit. Remove this column.")
+        problem = "has another number of entries than in the fit"
+        raise InputError(f"covariate {quote(other[0].partition('[')[0])} {problem}.")
     checked: dict[str, np.ndarray] = {}
     for name in columns if needed is None else needed:
         if name not in columns:

@@ -9,14 +9,14 @@ import numpy as np
 from cordial_ppl.decisions.estimates.rectified import is_even
 from cordial_ppl.decisions.planning import expected_scores, score_strata, share_drawn
 from cordial_ppl.errors import InputError, count, list_names, name_rows, naming, warn
-from cordial_ppl.tables import LabelledTable, read_groups
+from cordial_ppl.tables import LabelledReadings, read_groups
 from cordial_ppl.tables.columns import finite
 
 FAR = 4
 """Standard errors of the number of texts that labels stand for at which it is far off."""
 
 
-def read_design(read: LabelledTable) -> tuple[dict[str, Any], str]:
+def read_design(read: LabelledReadings) -> tuple[dict[str, Any], str]:
     """Read how texts were drawn from the labels' table, with a line of what weighs them if any.
 
     After a plan by groups that is how much of each is labelled, for people may stop early.

@@ -18,6 +18,7 @@ from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions import answers
 from cordial_ppl.errors import InputError, NotFittedError, list_names
 from cordial_ppl.estimators.params import Parameters
+from cordial_ppl.inference.used_covariates import keep_used
 from cordial_ppl.scores import accuracy
 from cordial_ppl.stack.entering import enter, enter_labels, label_rows, predict, predict_all
 from cordial_ppl.stack.fit import AnyFit, fit_stack, warn_if_reversed
@@ -133,12 +134,9 @@ class Estimator[F: AnyFit](Parameters, ABC):
         check_columns(logits, None, scale.options)
         extra = as_covariates(aligned(logits, covariates, "covariates"), len(readings))
         settings = self.settings
+        extra = keep_used(extra, settings.channels, readings)
         # While rows are still those that were given.
         settings.check(readings, extra)
-        if extra:
-            from cordial_ppl.inference.tracing import warn_of_unused
-
-            warn_of_unused(extra, settings.channels, scale.size)
         _check_caller(scale, "predict_proba")
         entered = without_labels(readings, extra)
         data = label_rows(entered, scale, logits, labels, sample_weight, texts)

@@ -74,12 +74,13 @@ class PosteriorRecord(Record):
         for name in ("histogram", "weights", "thinned"):
             check_shares(name, getattr(self, name))
         lengths = {len(each) for each in (self.draws, *self.transitions.values())}
-        require(len(lengths) == 1, "draws and their transitions")
+        require(len(lengths) == 1, "the transition statistics do not match the draws")
         sizes = len(self.histogram), self.draws.shape[1]
         expected = texts.logits.shape[-1], posterior.target.size
-        require(sizes == expected, f"the draws and channel {channel.name!r}")
+        require(sizes == expected, f"the draws do not match channel {channel.name!r}")
         largest = np.finfo(np.float32).max
-        require(np.abs(self.draws).max(initial=0) <= largest, "the draws and single precision")
+        small = np.abs(self.draws).max(initial=0) <= largest
+        require(small, f"the draws of channel {channel.name!r} are too large")
         if prior is not None:
             posterior.target.check_prior(prior)
         return posterior
@@ -127,13 +128,15 @@ class LabelledRecord(Record):
         """
         logits, read = self.logits, self.read
         if read is not None:
-            require(logits.shape[:-1] == read.shape, "readings and marks of what was read")
+            require(logits.shape[:-1] == read.shape, "the texts marked as read do not match")
             logits = np.where(read[..., None], logits, np.nan)
-        require(logits.ndim > 1 and logits.shape[-1] == size, "readings and options")
+        fitting = logits.ndim > 1 and logits.shape[-1] == size
+        require(fitting, "the readings do not match the options")
         lengths = {len(each) for each in (self.labels, *self.covariates.values())}
-        require(len(lengths) == 1, "labels and covariates")
-        require(((self.labels >= 0) & (self.labels < size)).all(), "labels and options")
-        require(self.weights.min(initial=1) > 0, "labels and weights")
+        require(len(lengths) == 1, "the labels do not match the covariates")
+        fitting = ((self.labels >= 0) & (self.labels < size)).all()
+        require(fitting, "some labels are not options of the scale")
+        require(self.weights.min(initial=1) > 0, "some label weights are not positive")
         fields = self.labels, self.covariates, self.weights, self.texts, self.salt
         return Labelled(logits, *fields)
 
@@ -155,10 +158,10 @@ class AnyFitRecord(Record):
             ValueError: they do not.
         """
         check_shares("weights", np.array(list(self.weights.values())))
-        require(self.weights.keys() == {*members}, "weights and members")
+        require(self.weights.keys() == {*members}, "the weights do not match the members")
         if self.out_of_fold is not None:
             fitting = self.out_of_fold.shape == (count, self.scale.size)
-            require(fitting, "out-of-fold probabilities and labels")
+            require(fitting, "the out-of-fold probabilities do not match the labels")
             for probs in self.out_of_fold:
                 check_shares("out-of-fold probabilities", probs)
 
@@ -212,11 +215,12 @@ class FitRecord(AnyFitRecord):
                 kind = CALIBRATORS[name]
                 members[name] = fit = CalibratorFit(kind, kind.params(**params))
                 probs, _ = fit.predict(np.zeros((1, size)))
-                require(np.isfinite(probs).all(), f"parameters and calibrator {name!r}")
+                require(np.isfinite(probs).all(), f"calibrator {name!r} predicts no probabilities")
             count = len(read.labels)
             self.check(members, count)
             if (folds := self.folds) is not None:
-                require(folds.shape == (count,) and folds.min(initial=0) >= 0, "folds and labels")
+                fitting = folds.shape == (count,) and folds.min(initial=0) >= 0
+                require(fitting, "the folds do not match the labels")
             check_sketch(self.sketch, size)
             priors = {name: getattr(member, "prior", None) for name, member in members.items()}
             # Fitted to other readings, a default prior is another one; what was given is not.

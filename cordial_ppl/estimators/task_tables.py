@@ -9,10 +9,10 @@ import numpy as np
 
 from cordial_ppl.errors import InputError, list_names, naming
 from cordial_ppl.runtime.progress import doing
-from cordial_ppl.tables import LabelledTable, ReadingTable, list_values, read_labelled
+from cordial_ppl.tables import LabelledReadings, ReadingTable, list_values, read_labelled
 
 
-def take_labelled(read: LabelledTable, channels: Sequence[Any] = ()) -> dict[str, Any]:
+def take_labelled(read: LabelledReadings, channels: Sequence[Any] = ()) -> dict[str, Any]:
     """Take the labelled texts, as arguments of an estimator's ``fit``.
 
     Args:
@@ -57,7 +57,7 @@ def read_pairs(
     reader: Sequence[str] = (),
     task: Sequence[str] = (),
     **columns: Any,
-) -> dict[tuple[str, str], LabelledTable]:
+) -> dict[tuple[str, str], LabelledReadings]:
     """Read the labelled texts of every task and judge that is chosen.
 
     Args:
@@ -76,7 +76,7 @@ def read_pairs(
     """
     if len(tables) % 2:
         raise InputError(f"tables must come in pairs READINGS LABELS; got {len(tables)} tables.")
-    result: dict[tuple[str, str], LabelledTable] = {}
+    result: dict[tuple[str, str], LabelledReadings] = {}
     for readings, labels in zip(tables[::2], tables[1::2], strict=True):
         with doing("reading"):
             for name, by, choice in _list_choices(readings, labels, reader, task, columns):

@@ -22,8 +22,8 @@ class Case(NamedTuple):
             alone.
         seed: numbers that all randomness follows from.
         prior: location and scale that replace the channel's own; None for these.
-        histogram: in its place, whatever the labels are; None for theirs.
-        literal: whether the labels' is the paper's, with one count for each option.
+        histogram: label histogram to use instead of the labels' own; None for that.
+        literal: whether their histogram is the paper's, which adds one count per option.
     """
 
     texts: Labelled

@@ -1,6 +1,7 @@
 """Fitting one channel to labelled readings, by the default, by Laplace or by NUTS."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from cordial_ppl.inference.nuts import DEFAULT, Nuts
 from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
 from cordial_ppl.inference.priors import as_priors, reading_spread, resolve
 from cordial_ppl.inference.target import Prior, build_target
+from cordial_ppl.inference.used_covariates import keep_used
 from cordial_ppl.runtime.progress import doing
 
 
@@ -61,11 +63,8 @@ def fit_channel(
     readings = as_logits_of_readers(logits) if chosen.several else as_logits(logits)
     *readers, size = readings.shape[1:]
     texts = label_readings(readings, labels, Scale.default(size), covariates, count_levels(chosen))
+    texts = replace(texts, covariates=keep_used(texts.covariates, [chosen], readings))
     target = build_target(chosen, size, tuple(texts.covariates), *readers)
-    if covariates:
-        from cordial_ppl.inference.tracing import warn_of_unused
-
-        warn_of_unused(texts.covariates, [chosen], size)
     pair = isinstance(prior, tuple | list | np.ndarray) and len(prior) == 2
     priors = as_priors(Prior(*prior) if pair else prior, [chosen.name])
     priors.check([target])

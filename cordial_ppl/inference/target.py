@@ -330,13 +330,13 @@ def check_gradient(target: Target) -> None:
 
 def _check_density(target: Target) -> None:
     """Refuse a channel that nothing can be fitted with, or whose texts depend on one another."""
-    from cordial_ppl.channels.faults import Trial
+    from cordial_ppl.channels.faults import DensityTrial
     from cordial_ppl.inference.tracing import explaining
 
     (readings, labels), size = target.made_up, target.options
     steps = np.random.default_rng(0).normal(size=(2, target.size)) * [[0.0], [1.0]]
 
-    def look(prior: Prior, readings: Readings, labels: Array) -> Trial:
+    def look(prior: Prior, readings: Readings, labels: Array) -> DensityTrial:
         def alone(flat: Array, row: Array) -> Array:
             cut = partial(jax.lax.dynamic_slice_in_dim, start_index=row, slice_size=1)
             extra = {name: cut(column) for name, column in readings.covariates.items()}
@@ -354,7 +354,7 @@ def _check_density(target: Target) -> None:
         with jax.numpy_dtype_promotion("standard"):
             terms = [[jnp.sum(s.density(t, points[1])) for s in target.sites] for t in traces]
             priors = jnp.array(terms)
-        return Trial(density, priors, seen, beside, jax.vmap(each, (0, None))(points, rows))
+        return DensityTrial(density, priors, seen, beside, jax.vmap(each, (0, None))(points, rows))
 
     arrays = Prior(*target.prior), readings, labels
     with on_host(), jax.enable_x64(True), explaining(target.channel, size):
@@ -365,6 +365,6 @@ def _check_density(target: Target) -> None:
             target.wide = True
             jax.eval_shape(look, *single, labels)
         results = compiled(look, **ONCE)(*jax.tree.map(jnp.asarray, arrays))
-    trial = Trial(*map(np.asarray, results))
+    trial = DensityTrial(*map(np.asarray, results))
     if fault := trial.find_fault(target.channel, [site.name for site in target.sites]):
         raise ChannelError(fault)

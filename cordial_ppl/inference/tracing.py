@@ -1,7 +1,7 @@
 """Tracing a channel's model: its sampled parameters, their priors, the covariates it asks for."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import Any
@@ -20,15 +20,7 @@ from cordial_ppl.channels.likelihood import Likelihood
 from cordial_ppl.channels.ordinal import without_masks
 from cordial_ppl.data.covariates import split_vectors
 from cordial_ppl.data.readings import Readings
-from cordial_ppl.errors import (
-    ChannelError,
-    CordialError,
-    InputError,
-    count,
-    list_names,
-    say_error,
-    warn,
-)
+from cordial_ppl.errors import ChannelError, CordialError, InputError, say_error
 from cordial_ppl.inference.sites import Site, make_readings, name_kind
 from cordial_ppl.runtime.compilation import ONCE, compiled
 from cordial_ppl.runtime.garbage import paused
@@ -200,19 +192,41 @@ def find_covariates(channel: Channel, size: int) -> tuple[str, ...]:
     return tuple(key for name in names for key in split_vectors(name, wanted[name]))
 
 
-def warn_of_unused(covariates: Iterable[str], channels: Iterable[Channel], size: int) -> None:
-    """Warn of covariates that no channel's model asks for, such as misspelt ones.
+class _Recorded(Mapping):
+    """Covariates that note which of them a model looks up; a loop over them looks up all."""
 
-    Args:
-        covariates: names; those of the entries of vectors have an index, as "embedding[0]".
-        channels: the channels that are fitted.
-        size: number of options K.
-    """
-    used = dict.fromkeys(name for channel in channels for name in find_covariates(channel, size))
-    used, names = ({name.partition("[")[0]: None for name in each} for each in (used, covariates))
-    if unused := [name for name in names if name not in used]:
-        hint = f"The channels use only {list_names(used)}." if used else "The channels use none."
-        warn(f"ignored {count(len(unused), 'covariate')}: {list_names(unused)}. {hint}")
+    def __init__(self, covariates: Mapping[str, Any], used: set[str]):
+        self.covariates, self.used = covariates, used
+
+    def __getitem__(self, name: str) -> Any:
+        value = self.covariates[name]
+        self.used.add(name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        self.used.update(self.covariates)
+        return iter(self.covariates)
+
+    def __len__(self) -> int:
+        return len(self.covariates)
+
+
+def find_used(channel: Channel, readings: Readings) -> set[str] | None:
+    """Find the covariates that a channel's model looks up, vectors whole; None where it fails."""
+    used: set[str] = set()
+
+    def record(readings: Readings, labels: Any = None) -> Any:
+        return channel.model(
+            readings._replace(covariates=_Recorded(readings.covariates, used)), labels
+        )
+
+    model = handlers.seed(Contract(Likelihood(record), channel.name), 0)
+    try:
+        with jax.enable_x64(True), HANDLERS, jax.numpy_dtype_promotion("standard"):
+            jax.eval_shape(lambda: model(readings))
+    except (Exception, SystemExit):
+        return None
+    return used
 
 
 def _try(

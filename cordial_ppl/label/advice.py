@@ -31,7 +31,7 @@ from cordial_ppl.decisions.sampling_design import read_design
 from cordial_ppl.errors import CordialError, InputError
 from cordial_ppl.estimators.named import Cordial
 from cordial_ppl.estimators.task_tables import take_labelled
-from cordial_ppl.tables import LabelledTable, ReadingTable, match_labels, read_labels
+from cordial_ppl.tables import LabelledReadings, ReadingTable, match_labels, read_labels
 
 NARROWEST = 5.0
 """The constant n_0: with 20 to 100 labels the interval is within 2 % of its narrowest."""
@@ -89,7 +89,7 @@ def look(table: ReadingTable, path: Any, goal: Goal) -> dict[str, Any]:
     Raises:
         InputError: There are no labels, or the requirements are of no quantity of this table.
     """
-    read = LabelledTable(table, *match_labels(table, read_labels(path, table.scale)))
+    read = LabelledReadings(table, *match_labels(table, read_labels(path, table.scale)))
     count = len(read.labels.first)
     if count < FIRST:
         return {"labels": count, "wait": f"Labels until the first estimate: {FIRST - count}."}

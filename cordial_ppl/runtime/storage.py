@@ -176,10 +176,10 @@ def find_kind(path: str | Path) -> str:
         return header["kind"]
 
 
-def require(fitting: Any, parts: str) -> None:
-    """Raise a ``ValueError`` if parts of a file do not fit together."""
+def require(fitting: Any, fault: str) -> None:
+    """Raise a ``ValueError`` that names the fault if parts of a file do not fit together."""
     if not fitting:
-        raise ValueError(f"{parts} do not match")
+        raise ValueError(fault)
 
 
 @contextmanager

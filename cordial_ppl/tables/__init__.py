@@ -16,7 +16,7 @@ from cordial_ppl.tables.frame import is_filled as is_filled
 from cordial_ppl.tables.groups import list_cells as list_cells
 from cordial_ppl.tables.groups import read_groups as read_groups
 from cordial_ppl.tables.judges import read_several as read_several
-from cordial_ppl.tables.label_table import LabelledTable as LabelledTable
+from cordial_ppl.tables.label_table import LabelledReadings as LabelledReadings
 from cordial_ppl.tables.label_table import LabelTable as LabelTable
 from cordial_ppl.tables.label_table import read_labels as read_labels
 from cordial_ppl.tables.label_table import read_scale as read_scale

@@ -204,8 +204,8 @@ def reading(path: Path) -> Iterator[None]:
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
-        problem = f"{path} is not UTF-8 text. Save the file as UTF-8 (in Excel: CSV UTF-8)."
-        raise FileError(problem) from error
+        problem = f"{path} is not UTF-8 text ({error.reason} at byte {error.start:,})"
+        raise FileError(f"{problem}. Save the file as UTF-8 (in Excel: CSV UTF-8).") from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         for file in list_files(path) if path.is_dir() else ():
             with reading(file):

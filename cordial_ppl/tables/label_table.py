@@ -117,7 +117,7 @@ class LabelTable:
         )
 
 
-class LabelledTable(NamedTuple):
+class LabelledReadings(NamedTuple):
     """Readings, and labels of some of the texts.
 
     Attributes:
@@ -130,12 +130,12 @@ class LabelledTable(NamedTuple):
     labels: LabelTable
     rows: Int64[np.ndarray, " n"]
 
-    def drop_unread(self) -> "LabelledTable":
+    def drop_unread(self) -> "LabelledReadings":
         """Leave out labels of texts that were not read, of which no comparison can say anything."""
         readings, labels, rows = self
         read = np.flatnonzero(~readings.unread[rows])
         labels = labels.take(read) if len(read) < len(rows) else labels
-        return LabelledTable(readings, labels, rows[read])
+        return LabelledReadings(readings, labels, rows[read])
 
 
 def read_scale(path: str | Path, **chosen: Any) -> Scale:

@@ -26,7 +26,7 @@ from cordial_ppl.errors import (
 from cordial_ppl.tables.choices import Choice, key_rows
 from cordial_ppl.tables.columns import list_distinct
 from cordial_ppl.tables.formats import read_columns
-from cordial_ppl.tables.label_table import LabelledTable, LabelTable, read_labels
+from cordial_ppl.tables.label_table import LabelledReadings, LabelTable, read_labels
 from cordial_ppl.tables.provenance import read_provenance, warn_of_models
 from cordial_ppl.tables.reading_table import ReadingTable, read_readings
 from cordial_ppl.tables.roles import PLACEHOLDER, spell
@@ -42,7 +42,7 @@ def read_labelled(
     sparse: bool = False,
     read: Callable[..., ReadingTable] = read_readings,
     **chosen: Any,
-) -> LabelledTable:
+) -> LabelledReadings:
     """Read readings and labels, and find the reading of each labelled text.
 
     Args:
@@ -98,7 +98,7 @@ def read_labelled(
             f"{labels}: all {len(rows)} labels equal the ratings in {readings}. If the labels are "
             "a copy of the ratings, the results are meaningless. Name the column of human labels."
         )
-    return LabelledTable(table, labelled, rows)
+    return LabelledReadings(table, labelled, rows)
 
 
 def _compare_scales(size: int, *sides: tuple[Path, Sequence[str]]) -> None:
@@ -109,8 +109,9 @@ def _compare_scales(size: int, *sides: tuple[Path, Sequence[str]]) -> None:
         here = [name for name in map(partial(spell, columns), names) if name]
         cells = {parse_number(cell) for name in here for cell in list_distinct(columns, name)}
         values.append(sorted(number for number in cells if number is not None))
-    ranges = [np.ptp(numbers) for numbers in (*values, sum(values, [])) if len({*numbers}) > 2]
-    if len(ranges) == 3 and max(ranges[:2]) < size <= ranges[2]:
+    each = [np.unique(numbers) for numbers in (*values, sum(values, []))]
+    fits = [len(of) > 2 and np.ptp(of) < size * np.diff(of).min() for of in each]
+    if all(fits[:2]) and not fits[2]:
         (here, there), (first, second) = [", ".join(f"{n:g}" for n in of) for of in values], sides
         problem = f"{first[0]} has the ratings {here}, but {second[0]} has the labels {there}"
         advice = "Rewrite one of the columns so that both use the same options."

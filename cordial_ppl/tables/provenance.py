@@ -11,7 +11,7 @@ from jaxtyping import Int64
 
 from cordial_ppl.errors import InputError, list_names, warn
 from cordial_ppl.tables.columns import is_reading, named
-from cordial_ppl.tables.label_table import LabelledTable, LabelTable
+from cordial_ppl.tables.label_table import LabelledReadings, LabelTable
 from cordial_ppl.tables.reading_table import ReadingTable
 
 MADE = ("model", "prompt", "decoding", "date")
@@ -132,7 +132,7 @@ def warn_of_models(labels: LabelTable, readings: Provenance) -> None:
 
 
 def identify(
-    read: LabelledTable,
+    read: LabelledReadings,
     stated: Mapping[str, tuple[str, Collection[str]]],
     required: bool = False,
 ) -> Provenance:

@@ -1,6 +1,10 @@
 """The estimators: what any user may hand in, and what must come back."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+import numpyro
+import numpyro.distributions as dist
 import pandas
 import pytest
 from few_labels import LABELS, LOGITS, STARS, TEST, WEIGHTS, assert_probabilities, lengthy, small
@@ -79,22 +83,46 @@ def test_covariates():
         cp.ChannelCalibrator(cp.channels.Channel("lengthy", lengthy)).fit(LOGITS, LABELS)
 
 
+def with_covariates(look_up):
+    def model(readings, labels=None):
+        slope = numpyro.sample("slope", dist.Normal(0.0, 0.1))
+        tau = jnp.exp(slope * look_up(readings.covariates))
+        cp.observe(jax.nn.log_softmax(readings.logits / tau[:, None], axis=1), labels)
+
+    return cp.ChannelCalibrator(cp.channels.Channel("own", model), inference="mode")
+
+
 @pytest.mark.parametrize(
-    ("fit", "facts"),
+    ("calibrator", "facts"),
     [
-        (lambda given: cp.Cordial().fit(LOGITS, LABELS, given), "'length', 'lenght'.* none"),
-        (
-            lambda given: cp.fit_channel(
-                cp.channels.Channel("lengthy", lengthy), LOGITS, LABELS, covariates=given
-            ),
-            "1 covariate: 'lenght'.* only 'length'",
-        ),
+        (cp.TemperatureScaling(), "2 covariates: 'length', 'lenght'. No channel"),
+        (cp.LogitStack(), "2 covariates: 'length', 'lenght'. No channel"),
+        (with_covariates(lambda given: given["length"]), "1 covariate: 'lenght'.* only 'length'"),
+        (with_covariates(lambda given: given["lenght"].sum(axis=1)), "1 .*: 'length'.* 'lenght'"),
     ],
 )
-def test_covariates_without_effect_are_named(fit, facts):
-    length = np.random.default_rng(0).normal(size=20)
+def test_covariates_without_effect_are_named_and_not_asked_for_again(calibrator, facts):
+    covariates = {"length": np.linspace(-1, 1, 20), "lenght": np.ones((20, 2))}
     with pytest.warns(cp.CordialWarning, match=facts):
-        fit({"length": length, "lenght": np.ones((20, 2))})
+        calibrator.fit(LOGITS, LABELS, covariates)
+    kept = {name.partition("[")[0] for name in calibrator.fit_.covariates}
+    used = {name: column for name, column in covariates.items() if name in kept}
+    assert_probabilities(calibrator.predict_proba(LOGITS, used), 20, 5)
+
+
+@pytest.mark.parametrize(
+    "look_up",
+    [
+        lambda given: sum(given[name] for name in given),
+        lambda given: sum(given.values()),
+        lambda given: given["other"] if "other" in given else given["length"] + given["width"],
+        lambda given: given.get("other", 0.0) + given["length"] * given["width"],
+    ],
+)
+def test_covariates_that_are_looked_up_in_any_way_are_used(look_up):
+    covariates = {"length": np.linspace(-1, 1, 20), "width": np.ones(20)}
+    fitted = with_covariates(look_up).fit(LOGITS, LABELS, covariates)
+    assert {*fitted.fit_.covariates} == {*covariates}
 
 
 def mixture(**settings):

@@ -8,7 +8,7 @@ import pytest
 
 import cordial_ppl as cp
 from cordial_ppl.tables import (
-    LabelledTable,
+    LabelledReadings,
     match_labels,
     read_labelled,
     read_labels,
@@ -169,7 +169,8 @@ def test_some_labels_of_a_model_are_counted(readings, labels):
     table, found = read(readings, labels, annotator=each("Anna", "gpt-4o", "gpt-4o", "Anna"))
     with pytest.warns(cp.CordialWarning, match="2 of 4 labels come from a model"):
         match_labels(table, found)
-    assert identify(LabelledTable(table, found, np.arange(4)), {})["labels"] == ["gpt-4o", UNKNOWN]
+    labelled = LabelledReadings(table, found, np.arange(4))
+    assert identify(labelled, {})["labels"] == ["gpt-4o", UNKNOWN]
 
 
 @pytest.mark.parametrize("name", ["r.csv", "l.csv"])
@@ -189,7 +190,7 @@ def test_what_a_user_says_of_readings_must_not_be_false(readings, labels):
     silent, rows = read_readings(readings("s.csv")), np.arange(4)
 
     def judged(table, name, required=False):
-        read = LabelledTable(table, found, rows)
+        read = LabelledReadings(table, found, rows)
         return identify(read, {"judge": (repr(name), [name])}, required)["judge"]
 
     # By the judge's name or the model's.
@@ -212,8 +213,8 @@ def test_texts_of_another_model_than_the_labelled_ones_are_pointed_out(readings,
     table = read_readings(readings(reader_model=models))
     found = read_labels(path, table.scale)
     with pytest.warns(cp.CordialWarning, match="model 'b' instead of 'a'"):
-        first = LabelledTable(table, found.take([0, 1]), np.arange(2))
+        first = LabelledReadings(table, found.take([0, 1]), np.arange(2))
         assert identify(first, {})["model"] == ["a"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert identify(LabelledTable(table, found, np.arange(4)), {})["model"] == ["a", "b"]
+        assert identify(LabelledReadings(table, found, np.arange(4)), {})["model"] == ["a", "b"]

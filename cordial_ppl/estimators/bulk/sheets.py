@@ -9,7 +9,7 @@ import polars as pl
 from cordial_ppl.decisions.deciding import Decisions
 from cordial_ppl.decisions.planning import Plan, expected_scores, score_strata, share_drawn
 from cordial_ppl.estimators.bulk.predictor import add_extras
-from cordial_ppl.tables import LabelledTable, ReadingTable, write_table
+from cordial_ppl.tables import LabelledReadings, ReadingTable, write_table
 
 ADDED = ("stratum", "probability", "probability_by", "label")
 """What a sheet has beside the text's own columns."""
@@ -58,7 +58,7 @@ def write_plan(
     write_table(output, sheet.lazy(), table.columns)
 
 
-def write_decisions(output: Path, made: Decisions, read: LabelledTable) -> None:
+def write_decisions(output: Path, made: Decisions, read: LabelledReadings) -> None:
     """Write the texts that people are to label, then those with labels, and the others.
 
     Args:

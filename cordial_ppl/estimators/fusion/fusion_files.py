@@ -70,11 +70,13 @@ def read(path: str | Path, channels: Sequence[str | Path | Channel]) -> FusionFi
     with blaming(path):
         readers, texts = saved.readers, saved.labelled.restore(saved.scale.size)
         read, number = texts.read, len(readers)
-        require({record.scale for record in saved.stacks.values()} == {saved.scale}, "scales")
-        require(texts.logits.shape[1:-1] == (number,), "labelled texts and judges")
-        require((*members,)[:number] == readers, "judges and stacks")
-        require(len(saved.spreads) == number, "judges and spreads")
-        require(((saved.trust > 0) & (saved.trust <= 1)).all(), "judges and their trust")
+        scales = {record.scale for record in saved.stacks.values()}
+        require(scales == {saved.scale}, "the stacks have different scales")
+        require(texts.logits.shape[1:-1] == (number,), "the labelled texts do not match the judges")
+        require((*members,)[:number] == readers, "the judges do not match their stacks")
+        require(len(saved.spreads) == number, "the spreads do not match the judges")
+        shares = ((saved.trust > 0) & (saved.trust <= 1)).all()
+        require(shares, "the weights of the average are not in (0, 1]")
         if saved.joint is not None:
             members[JOINT.name] = saved.joint.restore(JOINT, read)
         saved.check(members, len(read.labels))

@@ -13,13 +13,13 @@ from cordial_ppl.estimators.bulk.predictor import add_extras, name_predictions
 from cordial_ppl.estimators.users.users import UserShift
 from cordial_ppl.estimators.users.validation import as_order, as_users
 from cordial_ppl.runtime.text_table import align
-from cordial_ppl.tables import LabelledTable, ReadingTable, write_table
+from cordial_ppl.tables import LabelledReadings, ReadingTable, write_table
 
 SHOWN = 10
 """Users in the summary: those who differ most from the population."""
 
 
-def read_users(read: LabelledTable) -> tuple[Any, Any, Any]:
+def read_users(read: LabelledReadings) -> tuple[Any, Any, Any]:
     """Read whose label is predicted, and whose labels there are, with their order if it is known.
 
     Args:
