@@ -37,7 +37,7 @@ def agree(
     Args:
         labels: Table of labels: item_id, label, annotator; or item_id and one column per annotator.
         cluster: Column of LABELS that groups related texts, such as `conversation`.
-        text: Column with the texts, to list the texts on which people disagree most.
+        text: Column with the texts; if given, the texts that people disagree on most are listed.
         texts: Table with item_id and the texts, if READINGS lacks the texts.
     """
     import numpy as np

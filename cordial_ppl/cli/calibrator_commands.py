@@ -127,7 +127,7 @@ def monitor(
     Args:
         old: Table of the first readings.
         new: Tables of later readings of the same texts, oldest first.
-        labels: Table of labels for texts in the last table, to test the calibration.
+        labels: Table of labels that test the calibration, for texts in the last of the READINGS.
     """
     fitted, names = load_calibrator(calibrator, channel, columns.options)
     from cordial_ppl.data.labelling import as_texts

@@ -41,7 +41,7 @@ class Wanted:
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
     "Number of texts to label."
     width: Annotated[float | None, Parameter(metavar="W")] = None
-    "With --more: forecast how many labels narrow the interval for the mean to plus or minus W."
+    "With --more: forecast the labels needed to narrow the mean's interval to plus or minus W."
 
 
 @command

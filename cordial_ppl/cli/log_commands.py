@@ -32,7 +32,7 @@ class Chosen:
     item: Fields = None
     "Field that identifies the text; several fields are joined into one id."
     answer: Fields = None
-    "Field that holds the judge's answer. Several fields become separate tasks."
+    "Field that holds the judge's answer. If you name several, each becomes a task."
     reader: Field = None
     "Field that names the judge; NAME or FIELD=NAME selects a single judge."
     task: Field = None

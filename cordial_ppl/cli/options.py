@@ -149,7 +149,7 @@ class Columns:
     reader: Annotated[str | None, Parameter(metavar="NAME")] = None
     "Judge to use if column `reader` names several judges; COLUMN=NAME reads a different column."
     task: Annotated[str | None, Parameter(metavar="NAME")] = None
-    "Task to use if column `task` names several tasks; COLUMN=NAME reads a different column."
+    "Task to use from column `task`, or COLUMN=NAME for a different column."
     id: Annotated[Sequence[str], Parameter(metavar="COLUMN")] = ()
     "Column that identifies each text, if not `item_id`; A,B joins the columns A and B into one id."
     rating: Column = None

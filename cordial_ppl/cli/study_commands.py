@@ -128,7 +128,7 @@ class Comparison:
     """What is compared, on how many labels, and where."""
 
     methods: options.List = ()
-    "Methods or channel files to compare, such as raw,histogram,cordial. Channel files run code."
+    "Methods or channel files to compare, such as raw,histogram,cordial. Use only trusted files."
     budgets: Annotated[options.List, listing("N,...")] = ()
     "Numbers of labels to try, such as 10,20,50; by default, from 5 to 100."
     draws: options.Number = 20

@@ -61,7 +61,9 @@ def as_reader_logits(
         shapes = {name: table.shape for name, table in tables.items()}
         if {len(shape) for shape in shapes.values()} != {2} or len(set(shapes.values())) > 1:
             received = ", ".join(f"{list(shape)} of {name!r}" for name, shape in shapes.items())
-            raise InputError(f"logits of all readers need the same shape [n, K]; got {received}.")
+            raise InputError(
+                f"the logits of all judges must have the same shape [n, K]; got {received}."
+            )
         unread = np.full(shapes.popitem()[1], np.nan)
         values = np.stack([tables.get(name, unread) for name in readers], axis=1)
     logits = as_logits_of_readers(values, readers=readers, size=size, gaps=True)
