@@ -110,6 +110,12 @@ def undrawn(monkeypatch):
 
 
 @pytest.fixture
+def few_resamples(monkeypatch):
+    """Draw tables of agreement a hundred times, not a thousand, where all that is compared does."""
+    monkeypatch.setattr("cordial_ppl.decisions.agreement.DRAWS", 100)
+
+
+@pytest.fixture
 def cordial(tmp_path, monkeypatch, fits_once):
     """Run the program in an empty folder."""
     import program

@@ -8,6 +8,7 @@ import cordial_ppl as cp
 from cordial_ppl.evaluation import synthetic
 from cordial_ppl.tables import write_table
 
+pytestmark = pytest.mark.usefixtures("few_resamples")
 SCALE = ("--options", "1,2,3,4,5")
 WORDS = [f"Review <b>{k}</b>,\nof the second kind" for k in range(TEXTS)]
 

@@ -9,17 +9,13 @@ from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
 import cordial_ppl as cp
-from cordial_ppl.decisions import agreement
 from cordial_ppl.decisions.agreement import MEASURES
 from cordial_ppl.errors import InputError
 
 WORDS = "poor", "fair", "good", "great"
 
 
-@pytest.fixture(autouse=True)
-def draws(monkeypatch):
-    """As many draws as these tests need."""
-    monkeypatch.setattr(agreement, "DRAWS", 100)
+pytestmark = pytest.mark.usefixtures("few_resamples")
 
 
 def rate(rng, texts, people, size, noise=1.0, shift=0.0) -> Any:
@@ -93,6 +89,7 @@ def test_a_text_counts_once_whoever_labels_it():
     assert people["exact"] == people["alpha"] == pytest.approx((1, 1, 1))
 
 
+@pytest.mark.nightly
 def test_intervals_cover_what_is_true_of_many_texts():
     """90 % intervals of 40 texts: of 40, four standard deviations below 36 are 28 or fewer."""
     rng = np.random.default_rng(2)

@@ -293,7 +293,8 @@ def test_an_estimate_takes_the_mean_of_a_texts_labels(desk, cordial):
     assert once["rectified"] == twice["rectified"]
 
 
-def test_commands_that_take_several_labels_of_a_text(desk, cordial, undrawn):
+@pytest.mark.usefixtures("few_resamples", "undrawn")
+def test_commands_that_take_several_labels_of_a_text(desk, cordial):
     _, columns = desk
     write("desk.csv", long(columns))
     cells = read("r.csv")
