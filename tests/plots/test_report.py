@@ -291,8 +291,10 @@ def test_no_name_reorders_or_hides_what_the_page_says(facts, pictures, monkeypat
     assert not re.search("[\u202e\x1b]", page)
 
 
-def test_the_page_stands_by_itself(facts):
+def test_the_page_stands_by_itself(facts, pictures, monkeypatch):
     page = make_page(facts, of="<judge> & co")
+    # The same page, letter by letter, of the same pictures, which were drawn once more.
+    monkeypatch.setattr(paging, "draw_pictures", lambda facts: pictures)
     assert page == make_page(facts, of="<judge> & co")
     elements = Elements(page)
     assert not elements.open, "every element is closed"
@@ -319,11 +321,16 @@ def files(tmp_path, judge):
     return "report", "judge.cordial", "readings.csv", "labels.csv", "-o"
 
 
-def test_the_command_writes_the_page(files, cordial, tmp_path, partial):
+def test_the_command_writes_the_page(files, cordial, tmp_path):
     content = json.loads(cordial(*files, "page.html", "--json").stdout)
     assert content["labelled"] == len(ALL_LABELS) and content["held_out"] == len(TEST)
     assert len(content["scores"]["log loss"]["gain"]["raw"]) == 3
     assert not Elements((tmp_path / "page.html").read_text("utf-8")).open
+
+
+def test_the_command_names_groups_that_are_rated_otherwise(
+    files, cordial, tmp_path, partial, undrawn
+):
     partial.save(tmp_path / "judge.cordial")
     rows = [f"text {k},{STARS[z]},{SYSTEM[k]},{k}" for k, z in enumerate(LABELS)]
     (tmp_path / "labels.csv").write_text("\n".join(["item_id,label,system,note", *rows]))
@@ -342,7 +349,8 @@ def test_labels_of_the_command_weigh_what_their_column_says(files, cordial, tmp_
     assert score(lambda k: 1) != score(lambda k: 1 + k % 5)
 
 
-def test_people_and_the_judge_are_compared(judge, tmp_path, undrawn):
+@pytest.mark.usefixtures("few_resamples", "undrawn")
+def test_people_and_the_judge_are_compared(judge, tmp_path):
     """Texts of the fit out of fold, found by name, also in a file; no section without people."""
     named = replace(texts(np.repeat(ROWS, 2)), people=["a", "b"] * len(EVERYTHING))
     predicted = judge.predict_proba(EVERYTHING)
