@@ -1,10 +1,5 @@
 """The benchmarks: what they need, and the errors and differences that they print."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import fused_readers
 import numpy as np
 import pytest
@@ -14,16 +9,14 @@ from comparison import jackknife_error
 from embedded import benchmark
 from measurement import Means, Row, linearise
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
 
-
-def test_real_readings_are_asked_for():
-    environment = {name: value for name, value in os.environ.items() if name != "CORDIAL_DATA"}
-    command = [sys.executable, str(FOLDER / "results.py"), "accuracy"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    assert "CORDIAL_DATA must name a folder" in done.stderr and "SummEval" in done.stderr
+def test_real_readings_are_asked_for(monkeypatch, capsys):
+    monkeypatch.delenv("CORDIAL_DATA", raising=False)
+    with pytest.raises(SystemExit) as ended:
+        results.main(["accuracy"])
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert "CORDIAL_DATA must name a folder" in told and "SummEval" in told
 
 
 def test_users_are_compared_text_by_text_and_their_errors_are_of_users(monkeypatch):
