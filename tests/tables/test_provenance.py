@@ -118,8 +118,15 @@ def read(readings, labels, **columns):
     return table, read_labels(labels(**columns), table.scale)
 
 
-@pytest.mark.parametrize("name", [*MODELS, "Our judge", "M-1"])
-@pytest.mark.parametrize("column", ["annotator", "user"])
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        pytest.param(name, column, marks=() if daily else pytest.mark.nightly)
+        for name in (*MODELS, "Our judge", "M-1")
+        for column in ("annotator", "user")
+        for daily in [(column == "user") == (name == "M-1")]
+    ],
+)
 def test_labels_of_a_model_are_said_to_be_that(readings, labels, name, column):
     """By its name, or because the judge itself has it."""
     table, found = read(readings, labels, **{column: pl.lit(name)})

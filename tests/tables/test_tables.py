@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import softmax
 
@@ -159,6 +159,7 @@ def test_labels_of_one_task(text):
 CELLS = st.tuples(st.integers(1, 3), st.floats(0.1, 3), st.sampled_from("xyz"))
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(
     st.lists(CELLS, min_size=2, max_size=8),
     st.randoms(use_true_random=False),
