@@ -33,9 +33,13 @@ def world():
     return logits, truth, fails, rows, fit(logits, truth, rows)
 
 
-def test_the_mean_of_all_texts_holds_where_bad_ones_are_not_read():
+# Of 4 or 12 intervals of 90 %, fewer hold once in 270 or 200 times.
+@pytest.mark.parametrize(
+    ("seeds", "least"), [(2, 2), pytest.param(6, 8, marks=pytest.mark.nightly)]
+)
+def test_the_mean_of_all_texts_holds_where_bad_ones_are_not_read(seeds, least):
     held, systems = [], []
-    for seed in range(6):
+    for seed in range(seeds):
         logits, truth, fails, rows = corpus(seed)
         # A system whose texts are worse is the one that is read less often.
         names = np.where((truth + np.random.default_rng(seed).integers(0, 3, 400)) > 3, "A", "B")
@@ -45,8 +49,7 @@ def test_the_mean_of_all_texts_holds_where_bad_ones_are_not_read():
         assert truth[~fails].mean() + 1 > mean.upper
         systems.append(made.difference("A", "B").lower > 0)
         assert made.unread == (fails.sum(), fails[rows].sum()) and not made.unknown
-    # 12 intervals of 90 %: fewer than 8 hold once in 200 times.
-    assert sum(held) >= 8 and all(systems)
+    assert sum(held) >= least and all(systems)
 
 
 def test_texts_without_a_reading_change_nothing_of_the_others(world):
