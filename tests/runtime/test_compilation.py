@@ -63,7 +63,11 @@ def literal(seed):
 
 @pytest.mark.literal
 @pytest.mark.parametrize(
-    ("make", "programs"), [(literal, 3), (lambda seed: cp.Cordial(seed=seed), 9)]
+    ("make", "programs"),
+    [
+        pytest.param(literal, 3, marks=pytest.mark.nightly),
+        (lambda seed: cp.Cordial(seed=seed), 9),
+    ],
 )
 def test_few_programs_serve_every_number_of_labels_and_texts_and_every_prior(make, programs):
     jax.clear_caches()
