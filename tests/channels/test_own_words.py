@@ -88,7 +88,24 @@ def test_words_are_the_authors_and_numbers_in_their_units(write):
     assert json.loads(json.dumps(summary.to_dict()))["channel_faults"]["mine"][3]["words"] == SAID
 
 
-def test_own_channels_stand_apart_long_vectors_are_cut_and_names_checked(write):
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [
+        pytest.param(50, range(49), marks=pytest.mark.nightly),
+        (61, (*range(5), *range(15, 60))),
+    ],
+)
+def test_long_vectors_are_cut(write, size, shown):
+    true = np.random.default_rng(3).choice([-1, 1], 60) * np.linspace(0.5, 6.4, 60)
+    centres = {"steps": np.roll(true, 5)} if size == 61 else {}
+    mine = around(load_channel(write({"steps": SAID})), size=size, spread=0.01, **centres)
+    faults = told(mine, size=size).channel_faults["mine"]
+    steps = [fault for fault in faults if fault.name.startswith("steps")]
+    assert [fault.name for fault in steps] == [f"steps[{k}]" for k in shown]
+    assert steps[0].words.startswith(SAID) and {fault.words for fault in steps[1:]} == {""}
+
+
+def test_own_channels_stand_apart_and_names_are_checked(write):
     plain = told(around(load_channel(write({})), spread=0.01, offset=0.7))
     assert not plain.parameters and not plain.channels
     offset = plain.channel_faults["mine"][0]
@@ -101,15 +118,6 @@ def test_own_channels_stand_apart_long_vectors_are_cut_and_names_checked(write):
     assert both.channel_faults["other"][0].words == "half of it"
     own = [around(CHANNELS[name]) for name in ("location-vector", "bridge")]
     assert not told(*own).channel_faults
-    path = write({"steps": SAID})
-    true = np.random.default_rng(3).choice([-1, 1], 60) * np.linspace(0.5, 6.4, 60)
-    for size, shown in ((50, range(49)), (61, (*range(5), *range(15, 60)))):
-        centres = {"steps": np.roll(true, 5)} if size == 61 else {}
-        mine = around(load_channel(path), size=size, spread=0.01, **centres)
-        faults = told(mine, size=size).channel_faults["mine"]
-        steps = [fault for fault in faults if fault.name.startswith("steps")]
-        assert [fault.name for fault in steps] == [f"steps[{k}]" for k in shown]
-        assert steps[0].words.startswith(SAID) and {fault.words for fault in steps[1:]} == {""}
     path = write({"share_log_odds": "log odds", "steps": SAID})
     with pytest.raises(cp.ChannelError, match="'share_log_odds'.* offset, bias, share, steps"):
         cp.ChannelCalibrator(path).fit(LOGITS, LABELS)
