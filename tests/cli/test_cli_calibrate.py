@@ -41,7 +41,9 @@ def test_the_calibrated_table(cordial, tmp_path):
     assert read_readings("o.csv").kind == "p"
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize(
+    "ending", ["csv", *(pytest.param(e, marks=pytest.mark.nightly) for e in ("parquet", "jsonl"))]
+)
 def test_fit_and_predict_are_calibrate(cordial, as_json, tmp_path, ending):
     files = write_tables(tmp_path, ending)
     more = ["--seed", 5] if ending == "csv" else ["--seed", 5, "--inference", "mode"]

@@ -1,5 +1,6 @@
 """`cordial estimate` and `cordial compare`: the commands say what Python finds."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from cordial_ppl.tables import read_labelled, write_table
 PROMPTS = [f"prompt {row // 3}" for row in range(TEXTS)]
 SYSTEMS = [f"system {'abc'[row % 3]}" for row in range(TEXTS)]
 BY = "--by", "system"
+night = partial(pytest.param, marks=pytest.mark.nightly)
 
 
 @pytest.fixture
@@ -117,9 +119,9 @@ def test_a_plan_by_groups_may_be_left_early(cordial, as_json, tmp_path):
 @pytest.mark.parametrize(
     ("answers", "status"),
     [
-        ({"mean >= 1": "yes", "pass > .1": "yes"}, 0),
+        night({"mean >= 1": "yes", "pass > .1": "yes"}, 0),
         ({"mean >= 1": "yes", "system a - system b > 3": "no", "mean > MEAN": "cannot say"}, 3),
-        ({"mean >= 1": "yes", "mean > MEAN": "cannot say"}, 4),
+        night({"mean >= 1": "yes", "mean > MEAN": "cannot say"}, 4),
     ],
 )
 def test_a_requirement_is_an_exit_status(cordial, as_json, tables, expected, answers, status):
@@ -211,14 +213,14 @@ def test_a_group_called_all_is_told_from_all_texts(cordial, as_json, tmp_path):
     [
         ("probability", [1 / 3] * LABELLED, False),
         # Some were three times as likely: they stand for 60 texts all the same.
-        ("probability", [1 / 2, 1 / 4] * (LABELLED // 2), False),
+        night("probability", [1 / 2, 1 / 4] * (LABELLED // 2), False),
         # Each one's share of the labels, or counts of another corpus.
         ("probability", [1 / LABELLED] * LABELLED, True),
-        ("probability", [0.9, 0.8] * (LABELLED // 2), True),
-        ("probability", [0.001, 0.002] * (LABELLED // 2), True),
+        night("probability", [0.9, 0.8] * (LABELLED // 2), True),
+        night("probability", [0.001, 0.002] * (LABELLED // 2), True),
         ("weight", [3, 0.5] * (LABELLED // 2), False),
         ("weight", [50] * LABELLED, True),
-        ("weight", [1] * (LABELLED - 1) + [4], True),
+        night("weight", [1] * (LABELLED - 1) + [4], True),
     ],
 )
 def test_weights_that_cannot_be_what_they_are_taken_for(cordial, tmp_path, column, cells, warned):

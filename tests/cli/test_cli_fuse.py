@@ -71,7 +71,7 @@ def test_readers_of_different_kinds_with_gaps(cordial, as_json, files, tmp_path)
     ],
     ids=" ".join,
 )
-@pytest.mark.parametrize("labels", ["one.csv", "copy.csv"])
+@pytest.mark.parametrize("labels", ["copy.csv", pytest.param("one.csv", marks=pytest.mark.nightly)])
 def test_what_people_gave_is_no_judge(cordial, tmp_path, monkeypatch, named, labels):
     """Ids, labels and annotators are refused as judges, wherever the labels are, not proposed."""
     monkeypatch.chdir(tmp_path)

@@ -11,6 +11,8 @@ COMMANDS = [
     ("decide", "r.csv", "l.csv", "--inference", "laplace", "--pass", "4,5", "--agree", ".9"),
     ("plan", "r.csv"),
 ]
+FORMS = (";", ",", "utf-8-sig"), (";", ".", "utf-8"), ("\t", ".", "utf-8-sig")
+"""Separator, decimal point and encoding; for each change a command is tried in one of them."""
 
 
 def write(path, columns, separator, point, encoding="utf-8-sig"):
@@ -20,10 +22,14 @@ def write(path, columns, separator, point, encoding="utf-8-sig"):
     path.write_text("\r\n".join(lines) + "\r\n", encoding)
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 @pytest.mark.parametrize(
-    ("separator", "point", "encoding"),
-    [(";", ",", "utf-8-sig"), (";", ".", "utf-8"), ("\t", ".", "utf-8-sig")],
+    ("command", "separator", "point", "encoding"),
+    [
+        pytest.param(command, *form, marks=() if daily else pytest.mark.nightly)
+        for place, command in enumerate(COMMANDS)
+        for number, form in enumerate(FORMS)
+        for daily in [place % len(FORMS) == number]
+    ],
 )
 def test_an_output_is_written_as_the_input(
     cordial, tmp_path, monkeypatch, command, separator, point, encoding

@@ -38,7 +38,7 @@ def full_disk(room=1000):
         "report c.cordial r.csv l.csv -o o.html",
         "estimate r.csv l.csv --by system --figure o.png",
         "predict c.cordial r.csv -o o.csv",
-        "predict c.cordial r.csv -o o.jsonl",
+        pytest.param("predict c.cordial r.csv -o o.jsonl", marks=pytest.mark.nightly),
         "predict c.cordial r.csv -o o.parquet",
         "fit r.csv l.csv --inference mode -o c.cordial",
     ],
