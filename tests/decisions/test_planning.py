@@ -74,11 +74,14 @@ def test_the_order_of_the_table_does_not_matter(order, n, grouped):
     np.testing.assert_array_equal(other.probability, one.probability)
 
 
-@pytest.mark.parametrize("grouped", [pytest.param(False, marks=pytest.mark.nightly), True])
-def test_texts_are_chosen_with_the_probability_that_is_said(grouped):
+@pytest.mark.parametrize(
+    ("grouped", "draws"),
+    [(True, 150), *(pytest.param(each, 500, marks=pytest.mark.nightly) for each in (False, True))],
+)
+def test_texts_are_chosen_with_the_probability_that_is_said(grouped, draws):
     logits = 2 * np.eye(5)[LOGITS.argmax(axis=1)] if grouped else LOGITS
     groups = np.repeat(["a", "b", "c"], [30, 20, 10]) if grouped else None
-    draws, chosen, said = 500, np.zeros(60), np.full(60, np.nan)
+    chosen, said = np.zeros(60), np.full(60, np.nan)
     for seed in range(draws):
         rows, _, probability = plan(logits, 12, groups=groups, seed=seed)
         chosen[rows] += 1

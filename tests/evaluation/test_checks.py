@@ -135,7 +135,10 @@ def test_a_covariate_is_padded_with_one_that_there_is(tmp_path):
     assert np.isfinite(texts.fit("laplace").draws).all()
 
 
-@pytest.mark.parametrize(("method", "right"), [("default", True), ("mode", False)])
+@pytest.mark.parametrize(
+    ("method", "right"),
+    [pytest.param("default", True, marks=pytest.mark.nightly), ("mode", False)],
+)
 def test_ranks_are_uniform_where_the_posterior_is_right(sound, method, right):
     """Of the mode alone, the truth is below or above all."""
     ranks = simulate(sound, 60, method=method)

@@ -101,9 +101,14 @@ def fit(model, method, **settings):
     return cp.fit_channel(channel, LOGITS, LABELS, method=method, **settings)
 
 
-@pytest.mark.parametrize("method", ["default", "laplace", "mode"])
 @pytest.mark.parametrize(
-    "model", [one, scaled, *(pytest.param(m, marks=pytest.mark.nightly) for m in (two, three))]
+    ("model", "method"),
+    [
+        pytest.param(model, method, marks=() if daily else pytest.mark.nightly)
+        for model in (one, scaled, two, three)
+        for method in ("default", "laplace", "mode")
+        for daily in [model is one or model is scaled and method == "default"]
+    ],
 )
 def test_the_evidence_is_the_integral_over_the_prior(model, method):
     posterior = fit(model, method)

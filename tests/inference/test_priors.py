@@ -253,7 +253,9 @@ def test_the_default_has_the_prior_that_is_shipped_and_a_name_is_for_every_chann
         assert posterior.mean()["offset"] == pytest.approx(float(name == "location"), abs=0.01)
 
 
-@pytest.mark.parametrize("size", [2, 11, pytest.param(101, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "size", [2, *(pytest.param(size, marks=pytest.mark.nightly) for size in (11, 101))]
+)
 def test_the_default_prior_serves_scales_of_any_length(size):
     """On long scales offsets are shares of the length, and predictions are as useful."""
     prior, here = cp.priors.shipped_prior(), target("bridge", size)

@@ -29,6 +29,7 @@ BASELINES = read_golden("baselines")
 LOGITS, LABELS = np.array(SHARED["logits"]), np.array(SHARED["labels"])
 TEST, ROWS = np.array(SHARED["test_logits"]), len(LABELS)
 NAMES = [name for name in CALIBRATORS if name not in ("concatenated", "full", "full-vector")]
+FEW = settings().max_examples // 6
 WEAK, STRONG = np.array([1e-4, 1e-3]), np.array([10.0, 0.1])
 
 
@@ -90,7 +91,7 @@ GRADIENT: Any = jax.jit(jax.grad(objective, argnums=1), static_argnums=0)
 
 
 @given(samples(sizes=(2, 5)), st.sampled_from([WEAK, STRONG]))
-@settings(max_examples=15)
+@settings(max_examples=FEW)
 def test_a_fit_ends_where_the_gradient_vanishes(drawn, penalty):
     for name in ("vector", "odds", "dirichlet"):
         dirichlet = name == "dirichlet"
@@ -108,7 +109,7 @@ def test_temperature_at_its_bounds():
 
 
 @given(samples(sizes=(2, 5)))
-@settings(max_examples=15)
+@settings(max_examples=FEW)
 def test_every_fit_is_finite_and_ignores_unlabelled_texts(drawn):
     logits, labels = drawn
     kept = np.where(labels[:, None] >= 0, logits, 0.0)

@@ -30,7 +30,7 @@ def growing(readings, labels=None):
     "make",
     [
         cp.LogitStack,
-        cp.FullChannelStack,
+        pytest.param(cp.FullChannelStack, marks=pytest.mark.nightly),
         lambda: Stack(channels=["mixture"], calibrators=["odds-cv"], inference="mode"),
         cp.DirichletCalibration,
     ],
