@@ -49,7 +49,9 @@ def test_it_is_the_estimate_of_the_same_labels_with_a_wider_interval(looks):
     assert 1.3 * half < result[40]["half"] < 2.2 * half
 
 
-@pytest.mark.parametrize("level", [0.8, 0.9, 0.95])
+@pytest.mark.parametrize(
+    "level", [0.9, *(pytest.param(level, marks=pytest.mark.nightly) for level in (0.8, 0.95))]
+)
 def test_the_interval_holds_at_all_looks(level):
     """Of running means with known error, as many leave it as may, at some look; fewer at one."""
     rng, looks = np.random.default_rng(0), np.arange(1, 2001)

@@ -33,7 +33,13 @@ def test_a_table_has_rows():
     assert body[1] == [["tr", [["td", ["1"]], ["td", ["2"]]]]]
 
 
-@pytest.mark.parametrize("text", ["[" * 50_000, "> " * 25_000, "*a " * 17_000, "a\n" * 25_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("[" * 50_000, "> " * 25_000, "*a " * 17_000),
+        pytest.param("a\n" * 25_000, marks=pytest.mark.nightly),
+    ],
+)
 def test_long_texts_of_any_kind_are_shown(text):
     """Fifty thousand characters, also where parsers are slow or deep."""
     letters = "".join(_list_texts(as_tree(text)))

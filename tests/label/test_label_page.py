@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import random
+from itertools import product
 
 import pytest
 from labelling_pages import ADDRESS, PORT, TEXTS, TOKEN, TRUTH, open_page
@@ -195,7 +196,7 @@ def test_a_file_of_something_else_is_left_alone(tmp_path, line):
 
 
 @pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(2, 10))]
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 10))]
 )
 def test_the_file_equals_what_was_clicked(tmp_path, seed):
     """Ten people answer, undo, leave for later and come back, in any order."""
@@ -231,7 +232,6 @@ def test_the_judge_is_shown_of_answered_texts_alone(opened):
 PATHS = ["/", "/state", "/advice", "/judge?item=text+1", "/answer", "/undo", "/more", "/nothing"]
 
 
-@pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(
     "headers",
     [
@@ -244,11 +244,11 @@ PATHS = ["/", "/state", "/advice", "/judge?item=text+1", "/answer", "/undo", "/m
         {"Host": f"127.0.0.1:{PORT + 1}"},
     ],
 )
-def test_without_token_or_under_another_name_there_is_nothing(opened, path, headers):
-    for method in ("GET", "POST"):
+def test_without_token_or_under_another_name_there_is_nothing(opened, headers):
+    for method, path in product(("GET", "POST"), PATHS):
         sent = {"Origin": ADDRESS} | headers
         reply = opened.client.request(method, path, headers=sent, json={})
-        assert (reply.status_code, reply.content) == (403, b"")
+        assert (reply.status_code, reply.content) == (403, b""), (method, path)
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,15 @@ def test_what_was_answered_is_not_asked_again(ask, server):
     assert "a different file" in ask(status=2).stderr
 
 
-@pytest.mark.parametrize("path", ["decisions", "systemone"])
-@pytest.mark.parametrize("options", ["1,2,3,4,5", "lowest,low,middle,high,highest"])
+@pytest.mark.parametrize(
+    ("path", "options"),
+    [
+        ("decisions", "1,2,3,4,5"),
+        ("systemone", "lowest,low,middle,high,highest"),
+        pytest.param("decisions", "lowest,low,middle,high,highest", marks=pytest.mark.nightly),
+        pytest.param("systemone", "1,2,3,4,5", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_decision_model_is_asked_by_its_address(cordial, server, tmp_path, path, options):
     """OpenAI's `/v1/decisions` (also of SGLang and vLLM), TypeSafe's `/v1/systemone`."""
     write_texts(tmp_path / "texts.csv")
