@@ -28,7 +28,7 @@ from cordial_ppl.runtime import storage
 from cordial_ppl.tables import read_columns, read_labels, read_readings, read_several, write_table
 
 FINE = HealthCheck.function_scoped_fixture, HealthCheck.too_slow
-DAY = settings(max_examples=30, derandomize=True, database=None, suppress_health_check=FINE)
+DAY = settings(max_examples=12, derandomize=True, database=None, suppress_health_check=FINE)
 NIGHT = settings(DAY, max_examples=1500, derandomize=False, print_blob=True)
 
 STARS = ("1", "2", "3", "4", "5")
