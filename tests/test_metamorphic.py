@@ -20,7 +20,7 @@ from cordial_ppl.decisions.estimates.requirement import parse
 from cordial_ppl.plots.report import TaskTexts, gather
 from cordial_ppl.tables import write_table
 
-pytestmark = pytest.mark.usefixtures("undrawn")
+pytestmark = pytest.mark.usefixtures("few_resamples", "undrawn")
 
 OPTIONS = "poor", "fair", "good", "great", "superb"
 GROUPS, USERS = ("Ada", "Bob", "Cy"), ("una", "vic")
@@ -200,11 +200,13 @@ CHANGES: dict[str, World] = {
 # One writes a row a label; others take two people for two users, or say how they agree.
 OF_PEOPLE = ("decide", "shift", "agree", "report")
 NOT_TWICE = {(change, each) for change in [*CHANGES][-2:] for each in OF_PEOPLE}
+# For each change of the code every change is tried with one command, and every command with one.
+DAILY = {*zip(CHANGES, [*COMMANDS, "calibrate"], strict=True), ("labels twice", "calibrate")}
 CASES = [
     pytest.param(change, command, marks=() if daily else pytest.mark.nightly)
-    for number, change in enumerate(CHANGES)
-    for place, command in enumerate(COMMANDS)
-    for daily in [command == "calibrate" or number % len(COMMANDS) == place]
+    for change in CHANGES
+    for command in COMMANDS
+    for daily in [(change, command) in DAILY]
     if (change, command) not in NOT_TWICE
 ]
 
@@ -332,7 +334,7 @@ def test_what_is_loaded_answers_as_what_was_fitted(kind: str, tmp_path: Path) ->
         assert_same(plain(ask(loaded)), plain(ask(fit(kind))), 1e-9)
 
 
-@pytest.mark.parametrize("of", ["these", "like-these"])
+@pytest.mark.parametrize("of", ["these", pytest.param("like-these", marks=pytest.mark.nightly)])
 def test_parts_add_up_and_differences_turn_their_sign(of: str) -> None:
     """Options that pass and the rest; all groups, of one size; A - B and B - A."""
     made, rest = (
