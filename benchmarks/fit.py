@@ -121,8 +121,8 @@ MEASUREMENTS = (
     Measurement(
         "fit-warm",
         lambda draw: (
-            [(n, 5) for n in (5, 100, 200, 500, 1000, 2000)]
-            + [(LABELS, k) for k in (3, 5, 7, 11, 15, 21, 31)]
+            [(5, 5), *((LABELS, k) for k in (3, 5, 7, 11, 15, 21, 31))]
+            + [(n, 5) for n in (100, 200, 500, 1000, 2000)]
         ),
         run_warm,
         Means("labels options", "labels options"),
