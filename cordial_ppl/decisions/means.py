@@ -8,9 +8,10 @@ The texts with option k in a cell, such as those of a group that the judge passe
 The effects b of the corpus, the group, the verdict and clusters are drawn given residuals under the
 same draw, :math:`r_i - [p_s(x_i) - \bar p(x_i)]` with the out-of-fold residual r: a draw that
 predicts higher labels leaves less to the effects.  This is no joint posterior but a cut: residuals
-tell the channel nothing.  Labelled texts count as themselves, and epsilon is the predictive spread
-of labels.  Means, shares, pass rates and how often the judge agrees are sums of the same draws, so
-that they agree with each other.
+tell the channel nothing.  Where a group has cells of several verdicts, its effect scales an option
+alike in all of them: few people fail what the judge passes, so that those texts change little.
+Labelled texts count as themselves, and epsilon is the predictive spread of labels.  Means, shares,
+pass rates and how often the judge agrees are sums of the same draws, so that they agree.
 
 What is said of texts like these adds what a sample of texts leaves open: `superpopulation`.
 """
@@ -33,7 +34,7 @@ from cordial_ppl.decisions.effects import (
 from cordial_ppl.decisions.estimates.rectified import is_even
 from cordial_ppl.decisions.residuals import Residuals, as_options, as_steps
 from cordial_ppl.decisions.superpopulation import sample_clusters, sample_texts
-from cordial_ppl.decisions.tilting import tilt
+from cordial_ppl.decisions.tilting import tilt_cells
 from cordial_ppl.decisions.unread_labels import draw_unread
 from cordial_ppl.stack.fit import LIKE_OTHERS
 
@@ -79,11 +80,13 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
     by_group, by_cell = _sum_effects(effects, texts)
     labels, left = cells.sum(texts.labels, texts.rows), cells.sum(texts.left)
     noise = _find_noise(sums.mixture, texts, effects)
+    common = left[:, None] * by_group[:, cells.groups]
     reached = as_steps(sums.sums[picked])[effects.chains] + left[:, None] * by_cell
 
-    def predict(steps: np.ndarray, drawn: bool = True) -> np.ndarray:
-        near = as_options(steps / np.maximum(left, 1)[:, None], 1.0)
-        near = tilt(near, texts.value, np.arange(len(left)))
+    def predict(steps: np.ndarray, common: np.ndarray, drawn: bool = True) -> np.ndarray:
+        each = (part / np.maximum(left, 1)[:, None] for part in (steps, steps - common))
+        near = (as_options(part, 1.0) for part in each)
+        near = tilt_cells(*near, left * ~unread, texts.value, cells.groups)
         if drawn:
             # A Dirichlet distribution with the variance of the sum of single labels keeps their
             # mean and the ends of the scale.
@@ -93,7 +96,7 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
         return left[:, None] * near
 
     if unread.any():
-        counts = labels + predict(reached, drawn=False)
+        counts = labels + predict(reached, common, drawn=False)
         counts[:, unread] = 0
         alike = np.add.reduceat(counts, cells.starts, axis=1)
         # Two texts like those of all groups.
@@ -102,16 +105,17 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
         reached[:, unread] = left[unread, None] * as_steps(draw_unread(texts, alike, rng))
 
     if texts.clusters is None:
-        these = labels + predict(reached)
+        these = labels + predict(reached, common)
         like = sample_texts(these, texts, rng)
     else:
         units, clusters = np.unique(texts.clusters[texts.rows[:count]]), texts.clusters
         here = cells.sum_clusters(texts.left * texts.read, clusters)
-        these = labels + predict(reached + _sum_clusters(here, effects, units, rng))
+        these = labels + predict(reached + _sum_clusters(here, effects, units, rng), common)
         # The population has labels and clusters of its own.
         centre = np.broadcast_to(reached.mean(axis=0), reached.shape)
-        noise = predict(centre + _sum_clusters(here, effects, units[:0], rng))
-        noise -= predict(centre, drawn=False)
+        shared = common.mean(axis=0)
+        noise = predict(centre + _sum_clusters(here, effects, units[:0], rng), shared)
+        noise -= predict(centre, shared, drawn=False)
         expected = sums.mixture + as_options(by_cell.mean(axis=0))[cells.of]
         expected[texts.rows] = texts.labels
         like = sample_clusters(these, noise, cells.sum_clusters(expected, clusters), texts, rng)
