@@ -27,7 +27,7 @@ FRAGMENTS = {"monitor", "priors"}
 MAKING = ("docs/tutorials", "docs/decide.md", "docs/tables.md")
 """Pages that make what their commands read: these are run too."""
 
-OTHER_PAGES = "pipeline", "channel", "rank", "judges", "decide"
+OTHER_PAGES = "pipeline", "judges", "decide"
 """Pages whose calls other tests make for each change: that they do as they say is for the night."""
 
 COMPLETE = [

@@ -133,7 +133,6 @@ def test_the_papers_channels_in_plain_numpyro_are_those_built_in(name, built_in)
     np.testing.assert_allclose(*unseen, rtol=0, atol=1e-6)
 
 
-@pytest.mark.nightly
 @pytest.mark.literal
 def test_readers_in_plain_numpyro_are_the_papers_fusion():
     logits = as_logits(np.random.default_rng(0).normal(0, 4, (24, 3, 5)).reshape(-1, 5))
@@ -160,7 +159,6 @@ def test_modes_of_readers_in_plain_numpyro_are_the_papers():
     np.testing.assert_allclose(*(each.predict_proba(THREE) for each in modes), rtol=0, atol=1e-5)
 
 
-@pytest.mark.nightly
 def test_a_user_shift_in_plain_numpyro_is_the_papers():
     rng, (users, each) = np.random.default_rng(0), (12, 12)
     probs = rng.dirichlet(np.ones(5), users * each)
