@@ -125,7 +125,7 @@ def halving(readings, labels=None):
         return jnp.where(below, jnp.stack([middle, ends[1]]), jnp.stack([ends[0], middle]))
 
     ends = jnp.stack([jnp.zeros(len(place)), slope * place])
-    centre = jax.lax.fori_loop(0, 200, halve, ends).mean(axis=0)
+    centre = jax.lax.fori_loop(0, 300, halve, ends).mean(axis=0)
     logits = -((centre[:, None] - jnp.arange(5.0)) ** 2)
     with numpyro.plate("texts", len(place)):
         numpyro.sample("label", dist.Categorical(logits=logits), obs=labels)
@@ -144,5 +144,5 @@ def test_a_slow_channel_is_warned_of(monkeypatch):
     monkeypatch.setattr(programs, "PATIENCE", 0.01)
     with pytest.warns(cp.CordialWarning, match="'halving' takes .* ns for each option"):
         finding = exactness.check_speed(take_trial(slow, LOGITS, LABELS, None))
-    # Two hundred times.
+    # Three hundred times.
     assert finding.status == "warn" and finding.figures["ratio"] > 50
