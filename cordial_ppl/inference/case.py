@@ -40,9 +40,9 @@ class Case(NamedTuple):
         smooth = label_histogram if self.literal else smooth_histogram
         return smooth(labels, self.texts.logits.shape[-1], self.texts.weights)
 
-    def seen_by(self, method: Any) -> "Case":
-        """Return the data set as a method sees it."""
-        return self._replace(literal=getattr(method, "name", method) in PAPER_METHODS)
+    def seen_by(self, method: str) -> "Case":
+        """Return the data set as the method of this name sees it."""
+        return self._replace(literal=method in PAPER_METHODS)
 
     @property
     def masks(self) -> list[Int[np.ndarray, " n"]]:

@@ -68,8 +68,9 @@ def fit_cases(
         effort: how much work the default does, and NUTS to carry its draws to the folds.
     """
     chosen: Method = next((each for each in (PAPER, DEFAULT) if each.name == method), method)
+    name = method if isinstance(method, str) else method.name
     with jax.enable_x64(True):
-        return [_fit(target, case.seen_by(method), chosen, effort) for case in cases]
+        return [_fit(target, case.seen_by(name), chosen, effort) for case in cases]
 
 
 def _fit(target: Target, case: Case, method: Method, effort: Effort) -> CaseFit:
