@@ -84,9 +84,9 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
     reached = as_steps(sums.sums[picked])[effects.chains] + left[:, None] * by_cell
 
     def predict(steps: np.ndarray, common: np.ndarray, drawn: bool = True) -> np.ndarray:
-        each = (part / np.maximum(left, 1)[:, None] for part in (steps, steps - common))
-        near = (as_options(part, 1.0) for part in each)
-        near = tilt_cells(*near, left * ~unread, texts.value, cells.groups)
+        sizes = np.maximum(left, 1)[:, None]
+        shares, apart = (as_options(part / sizes, 1.0) for part in (steps, steps - common))
+        near = tilt_cells(shares, apart, left * ~unread, texts.value, cells.groups)
         if drawn:
             # A Dirichlet distribution with the variance of the sum of single labels keeps their
             # mean and the ends of the scale.
