@@ -4,7 +4,8 @@ Cold is what a new process pays: a fresh interpreter that finds nothing compiled
 and fits once.  Kept is the same in a second process, which finds what the first has compiled; CPU
 seconds, of all cores, are steadier than time where the machine is busy.  Warm is a fit with other
 labels and another seed in a process that has fitted such.  Starts are whole processes, in CPU
-seconds and in multiples of `import jax, numpyro`, as warm fits are.
+seconds and in multiples of `import jax, numpyro`, as warm fits are.  Memory is the largest resident
+size of a process that fits five numbers of labels, on Linux.
 """
 
 import json
@@ -27,6 +28,17 @@ from cordial_ppl.runtime.cache import cache_programs
 
 TEXTS, LABELS = 2000, 20
 
+SIZES = """
+from cordial_ppl.runtime.cache import cache_programs
+cache_programs()
+import resource
+import cordial_ppl as cp
+from cordial_ppl.evaluation.synthetic import reviews
+texts = reviews(4000)
+for n in (5, 20, 100, 500, 2000):
+    cp.Cordial().fit(texts.logits[:n], texts.labels[:n]).predict_proba(texts.logits[2000:])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
 CLI = "import sys; sys.argv[0] = 'cordial'; from cordial_ppl.cli import main; main()"
 FIT = """
 from cordial_ppl.runtime.cache import cache_programs
@@ -83,6 +95,16 @@ def run_cold(draw: int) -> Iterator[Line]:
             yield {"run": run} | json.loads(done.stdout.splitlines()[-1]) | whole
 
 
+def run_memory(draw: int) -> Iterator[Line]:
+    """Measure the largest memory of a process that fits five numbers of labels."""
+    with tempfile.TemporaryDirectory() as folder:
+        for run in ("cold", "kept"):
+            environment = os.environ | {"CORDIAL_CACHE_DIR": folder}
+            words = [sys.executable, "-c", SIZES]
+            done = subprocess.run(words, env=environment, capture_output=True, check=True)
+            yield {"run": run, "memory, MiB": float(done.stdout)}
+
+
 def run_starts(draw: int) -> Iterator[Line]:
     """Time new processes, with nothing compiled before and with all of it."""
     texts, unit = reviews(TEXTS), np.nan
@@ -110,6 +132,7 @@ def run_warm(draw: int, n: int, size: int) -> Line:
 
 MEASUREMENTS = (
     Measurement("fit-cold", lambda draw: [()], run_cold, Means("", "run"), 3, needs_data=False),
+    Measurement("fit-memory", lambda draw: [()], run_memory, Means("", "run"), 3, needs_data=False),
     Measurement(
         "fit-starts",
         lambda draw: [()],
