@@ -100,10 +100,11 @@ def _find_fault_of_prior(name: Any, msg: dict[str, Any]) -> str:
         )
     if fn.support.is_discrete:
         return (
-            f"has a discrete site {name!r} of batch shape {fn.batch_shape} and event shape "
-            f"{fn.event_shape}. The label site must take values 0..K-1 and have batch shape (n,), "
-            "without .to_event or further axes. Sum out any other discrete site, and observe the "
-            "label under the resulting mixture."
+            f"has a discrete site {name!r} of batch shape {fn.batch_shape}, event shape "
+            f"{fn.event_shape} and support {fn.support}. The label site must take values 0..K-1, "
+            "as dist.Categorical does, and have batch shape (n,), without .to_event or further "
+            "axes. Sum out any other discrete site, and observe the label under the resulting "
+            "mixture."
         )
     if name in RESERVED or "/" in name:
         return (
