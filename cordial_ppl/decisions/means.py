@@ -8,8 +8,8 @@ The texts with option k in a cell, such as those of a group that the judge passe
 The effects b of the corpus, the group, the verdict and clusters are drawn given residuals under the
 same draw, :math:`r_i - [p_s(x_i) - \bar p(x_i)]` with the out-of-fold residual r: a draw that
 predicts higher labels leaves less to the effects.  This is no joint posterior but a cut: residuals
-tell the channel nothing.  Where a group has cells of several verdicts, its effect scales an option
-alike in all of them: few people fail what the judge passes, so that those texts change little.
+tell the channel nothing.  An effect of a group is added to the shares of the group; its cells, of
+several verdicts or strata of a plan, are then scaled to these, option by option (`tilting`).
 Labelled texts count as themselves, and epsilon is the predictive spread of labels.  Means, shares,
 pass rates and how often the judge agrees are sums of the same draws, so that they agree.
 
@@ -80,13 +80,14 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
     by_group, by_cell = _sum_effects(effects, texts)
     labels, left = cells.sum(texts.labels, texts.rows), cells.sum(texts.left)
     noise = _find_noise(sums.mixture, texts, effects)
-    common = left[:, None] * by_group[:, cells.groups]
-    reached = as_steps(sums.sums[picked])[effects.chains] + left[:, None] * by_cell
+    read, reached = left * ~unread, as_steps(sums.sums[picked])[effects.chains]
+    reached += left[:, None] * by_cell
+    shared = read[:, None] * by_group[:, cells.groups]
 
     def predict(steps: np.ndarray, common: np.ndarray, drawn: bool = True) -> np.ndarray:
-        sizes = np.maximum(left, 1)[:, None]
-        shares, apart = (as_options(part / sizes, 1.0) for part in (steps, steps - common))
-        near = tilt_cells(shares, apart, left * ~unread, texts.value, cells.groups)
+        size = np.maximum(left, 1)[:, None]
+        shares, base = (as_options(part / size, 1.0) for part in (steps, steps - common))
+        near = tilt_cells(shares, base, read, texts.value, cells.groups)
         if drawn:
             # A Dirichlet distribution with the variance of the sum of single labels keeps their
             # mean and the ends of the scale.
@@ -96,7 +97,7 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
         return left[:, None] * near
 
     if unread.any():
-        counts = labels + predict(reached, common, drawn=False)
+        counts = labels + predict(reached, shared, drawn=False)
         counts[:, unread] = 0
         alike = np.add.reduceat(counts, cells.starts, axis=1)
         # Two texts like those of all groups.
@@ -105,20 +106,20 @@ def draw_shares(sums: CorpusDraws, texts: Corpus, residuals: Residuals, seed: in
         reached[:, unread] = left[unread, None] * as_steps(draw_unread(texts, alike, rng))
 
     if texts.clusters is None:
-        these = labels + predict(reached, common)
+        these = labels + predict(reached, shared)
         like = sample_texts(these, texts, rng)
     else:
         units, clusters = np.unique(texts.clusters[texts.rows[:count]]), texts.clusters
         here = cells.sum_clusters(texts.left * texts.read, clusters)
-        these = labels + predict(reached + _sum_clusters(here, effects, units, rng), common)
+        these = labels + predict(reached + _sum_clusters(here, effects, units, rng), shared)
         # The population has labels and clusters of its own.
         centre = np.broadcast_to(reached.mean(axis=0), reached.shape)
-        shared = common.mean(axis=0)
-        noise = predict(centre + _sum_clusters(here, effects, units[:0], rng), shared)
-        noise -= predict(centre, shared, drawn=False)
+        common = shared.mean(axis=0)
+        fresh = predict(centre + _sum_clusters(here, effects, units[:0], rng), common)
+        fresh -= predict(centre, common, drawn=False)
         expected = sums.mixture + as_options(by_cell.mean(axis=0))[cells.of]
         expected[texts.rows] = texts.labels
-        like = sample_clusters(these, noise, cells.sum_clusters(expected, clusters), texts, rng)
+        like = sample_clusters(these, fresh, cells.sum_clusters(expected, clusters), texts, rng)
     like /= like.sum(axis=(1, 2), keepdims=True)
     return Shares(these / len(texts.groups), like, by_group @ np.diff(texts.value))
 

@@ -13,13 +13,13 @@ STEEPEST, ROUNDS = 80.0, 40
 CLOSE, TINY = 1e-9, 1e-12
 """How near a mean comes, and the least slope of a step."""
 
-RAKES, RAKED = 10, 1e-3
-"""Scalings of the options at most, and how near shares come: a thousandth of the texts."""
+RAKES = 10
+"""Scalings of the options of cells to those of their group."""
 
 
 def tilt_cells(
     shares: Float[np.ndarray, "S C K"],
-    apart: Float[np.ndarray, "S C K"],
+    base: Float[np.ndarray, "S C K"],
     sizes: Float[np.ndarray, " C"],
     value: Float[np.ndarray, " K"],
     groups: Int[np.ndarray, " C"],
@@ -27,12 +27,13 @@ def tilt_cells(
     """Take near distributions of cells that add up to those near the shares of their group.
 
     If each cell were tilted by itself, an option that is rare in some of them would vary less in
-    the group than the draws say.
+    the group than the draws say.  Cells are tilted without the effect of their group, which then
+    scales each option alike in all of them: the means of cells are not those of their shares, only
+    the means of groups are.
 
     Args:
         shares: of each cell and option, which sum to one in each cell.
-        apart: the same without what the cells of a group have in common, which is left to those
-            that can give it: options are scaled alike in all of them.
+        base: the same without the effect of the group.
         sizes: texts of each cell; one of none is tilted by itself.
         value: value of each option.
         groups: group of each cell, in order.
@@ -42,16 +43,16 @@ def tilt_cells(
     starts = np.flatnonzero(np.diff(codes, prepend=-1))
     if len(starts) == len(codes):
         return tilt(shares, value, cells)
-    near, sizes = tilt(np.where(some[:, None], apart, shares), value, cells), sizes[some]
-    sums = np.add.reduceat(shares[:, some] * sizes[:, None], starts, axis=1)
-    totals = sums / np.add.reduceat(sizes, starts)[:, None]
-    near[:, some] = rake(near[:, some], sizes, tilt(totals, value, cells[: len(starts)]), codes)
+    near = tilt(np.where(some[:, None], base, shares), value, cells)
+    weights = sizes[some] / np.add.reduceat(sizes[some], starts)[codes]
+    totals = np.add.reduceat(shares[:, some] * weights[:, None], starts, axis=1)
+    near[:, some] = rake(near[:, some], weights, tilt(totals, value, cells[: len(starts)]), codes)
     return near
 
 
 def rake(
     shares: Float[np.ndarray, "S C K"],
-    sizes: Float[np.ndarray, " C"],
+    weights: Float[np.ndarray, " C"],
     totals: Float[np.ndarray, "S G K"],
     groups: Int[np.ndarray, " C"],
 ) -> Float[np.ndarray, "S C K"]:
@@ -62,22 +63,29 @@ def rake(
 
     Args:
         shares: of each cell, which sum to one.
-        sizes: texts of each cell, above zero.
+        weights: of the cells, which sum to one in each group.
         totals: shares of each group, which sum to one.
         groups: group of each cell, 0 and up without gaps, in order.
     """
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
-    weights = sizes / np.add.reduceat(sizes, starts)[groups]
     # Options first: sums over a short last axis are slow.
-    near, wanted = (np.moveaxis(each.clip(EDGE), 2, 0).copy() for each in (shares, totals))
+    near, wanted = (np.moveaxis(each, 2, 0).copy() for each in (shares.clip(EDGE), totals))
+
+    def total(values: np.ndarray) -> np.ndarray:
+        return np.add.reduceat(values * weights, starts, axis=2)
+
     for _ in range(RAKES):
-        sums = np.add.reduceat(near * weights, starts, axis=2)
-        if np.abs(sums - wanted).max() <= RAKED:
-            break
-        near *= (wanted / sums)[..., groups]
         near /= near.sum(axis=0)
-    near = np.where(near > EDGE, near, 0.0)
-    return np.moveaxis(near / near.sum(axis=0), 0, 2).copy()
+        near *= (wanted.clip(EDGE) / total(near))[..., groups]
+    near /= near.sum(axis=0)
+    # Rounds converge slowly where a cell lacks an option: options with too many texts give the rest
+    # to those with too few, alike in all cells.
+    sums = total(near)
+    lack = np.maximum(wanted - sums, 0)
+    lack /= np.maximum(lack.sum(axis=0), TINY)
+    kept = near * np.minimum(wanted / sums, 1)[..., groups]
+    near = kept + (1 - kept.sum(axis=0)) * lack[..., groups]
+    return np.moveaxis(near, 0, 2).copy()
 
 
 def tilt(
