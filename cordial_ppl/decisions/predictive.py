@@ -57,8 +57,9 @@ class LabelCheck(NamedTuple):
     def text(self) -> str:
         """The figures in a sentence."""
         how = "worse than expected" if self.alarm else "about as well as expected"
+        texts = "1 new text" if self.labels == 1 else f"{self.labels:,} new texts"
         return (
-            f"The calibrator predicts the labels of {self.labels:,} new texts {how}: log loss "
+            f"The calibrator predicts the labels of {texts} {how}: log loss "
             f"{self.loss:.2f} nats, expected {self.expected:.2f} ({self.lower:.2f} to "
             f"{self.upper:.2f}), p = {self.p:.2g}"
         )

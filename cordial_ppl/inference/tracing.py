@@ -116,8 +116,8 @@ def explaining(channel: Channel, size: int) -> Iterator[None]:
         name = error.args[0] if isinstance(error, KeyError) and error.args else None
         if name is not None and {name, f"{name}[0]"} & {*find_covariates(channel, size)}:
             raise InputError(
-                f"the channel needs the covariate {name!r}, with one value per text. Pass "
-                f"covariates={{{name!r}: ...}}."
+                f"channel {channel.name!r} needs the covariate {name!r}, with one value per text. "
+                f"Pass covariates={{{name!r}: ...}} and check the spelling of names."
             ) from error
         raise ChannelError(_explain(channel, size, error)) from error
 

@@ -228,7 +228,8 @@ def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:
             return replace(columns, frame=frame, apart=(*columns.apart, *filter(None, parts)))
     column = next(filter(None, (spell(columns, name) for name in id)), "item_id")
     if column not in columns.schema:
-        problem = f"{columns.path} has no column 'item_id'; found {columns.listed}."
+        names = " or ".join(map(repr, id or ("item_id",)))
+        problem = f"{columns.path} has no column {names}; found {columns.listed}."
         problem += explain_log(columns)
         raise SettingNeeded(problem, "Name the column", "id", find_id(columns))
     return columns.rename(column, "item_id")

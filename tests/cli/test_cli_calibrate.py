@@ -42,7 +42,7 @@ def test_the_calibrated_table(cordial, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "ending", ["csv", *(pytest.param(e, marks=pytest.mark.nightly) for e in ("parquet", "jsonl"))]
+    "ending", ["csv", "parquet", pytest.param("jsonl", marks=pytest.mark.nightly)]
 )
 def test_fit_and_predict_are_calibrate(cordial, as_json, tmp_path, ending):
     files = write_tables(tmp_path, ending)

@@ -129,7 +129,6 @@ def test_another_reader_raises_the_alarm_and_a_trivial_difference_does_not():
     assert found.p <= RATE and 0.005 < found.share < 0.02 and not found.alarm
 
 
-@pytest.mark.nightly
 def test_labelled_texts_among_those_that_are_predicted_raise_no_alarm():
     texts = soft(1000)
     alarms = [

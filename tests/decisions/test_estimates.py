@@ -101,9 +101,9 @@ CLUSTERS = np.arange(TEXTS) // 6
     ("of", "clusters"),
     [
         ("like-these", None),
-        ("these", None),
+        ("these", CLUSTERS),
         pytest.param("like-these", CLUSTERS, marks=pytest.mark.nightly),
-        pytest.param("these", CLUSTERS, marks=pytest.mark.nightly),
+        pytest.param("these", None, marks=pytest.mark.nightly),
     ],
 )
 def test_all_that_is_estimated_agrees(fitted, of, clusters):
@@ -219,6 +219,7 @@ def test_the_two_targets_stand_beside_each_other(fitted, estimate):
     assert these.to_dict()["of"] == "these" == estimate.to_dict()["other"]["of"]
 
 
+@pytest.mark.nightly
 def test_what_passes_does_not_make_shares_more_certain():
     """The judge's verdict divides texts into cells, some of which have no text of an option."""
     ratios = []
@@ -231,7 +232,7 @@ def test_what_passes_does_not_make_shares_more_certain():
             for passing in (None, ["4"])
         )
         ratios += [np.ptp(within[k][1:]) / np.ptp(without[k][1:]) for k in without]
-    # .984, sd .026 over 20 seeds, of the four options of one.
+    # .995, sd .024 over 20 seeds, of the four options of one.
     assert np.mean(ratios) > 0.93
 
 

@@ -49,7 +49,7 @@ def run(folder: Path):
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("at_once", [1, pytest.param(2, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("at_once", [pytest.param(1, marks=pytest.mark.nightly), 2])
 def test_a_second_process_traces_nothing(tmp_path, at_once):
     """Though two have filled the folder at once."""
     tmp_path.chmod(0o700)

@@ -44,7 +44,10 @@ class Estimate(Comparison):
     @property
     def warnings(self) -> tuple[str, ...]:
         """List warnings about the estimates."""
-        alone = "all labels are identical, so the shares of other options are very uncertain"
+        alone = (
+            "all labels are identical, so shares of other options are very uncertain and "
+            "requirements stay open"
+        )
         result = [ALIKE if self.groups else alone] if self.alike else []
         model, other = self.overall.mean, self.rectified
         least = ROUNDING * max(abs(model.mean), 1.0)
