@@ -325,7 +325,7 @@ def test_both_columns_by_other_names(desk):
     write("desk.csv", named | {"text id": ["x"] * LABELLED}, ",")
     assert len(read_labels("desk.csv", readings.scale, **other).labels) == LABELLED
     other["id"] = ["TEXT ID"]
-    with pytest.raises(SettingNeeded, match="'item_id'"):
+    with pytest.raises(SettingNeeded, match="'TEXT ID'"):
         read_labels("desk.csv", readings.scale, **other)
 
 
