@@ -28,6 +28,9 @@ from cordial_ppl.runtime.cache import cache_programs
 
 TEXTS, LABELS = 2000, 20
 
+CLEAN = {name: value for name, value in os.environ.items() if name[:4] != "JAX_"}
+"""Environment in which nothing but the package's own cache is kept."""
+
 SIZES = """
 from cordial_ppl.runtime.cache import cache_programs
 cache_programs()
@@ -80,13 +83,12 @@ def time_fit(n: int, size: int, seed: int) -> Line:
 
 def run_cold(draw: int) -> Iterator[Line]:
     """Time the first fit in a fresh process, without kept programs and with them."""
-    environment = {k: v for k, v in os.environ.items() if k[:4] != "JAX_"}
     with tempfile.TemporaryDirectory() as folder:
         for run in ("cold", "kept"):
             start = perf_counter()
             done = subprocess.run(
                 [sys.executable, __file__, str(draw)],
-                env=environment | {"CORDIAL_CACHE_DIR": folder},
+                env=CLEAN | {"CORDIAL_CACHE_DIR": folder},
                 capture_output=True,
                 text=True,
                 check=True,
@@ -99,7 +101,7 @@ def run_memory(draw: int) -> Iterator[Line]:
     """Measure the largest memory of a process that fits five numbers of labels."""
     with tempfile.TemporaryDirectory() as folder:
         for run in ("cold", "kept"):
-            environment = os.environ | {"CORDIAL_CACHE_DIR": folder}
+            environment = CLEAN | {"CORDIAL_CACHE_DIR": folder}
             words = [sys.executable, "-c", SIZES]
             done = subprocess.run(words, env=environment, capture_output=True, check=True)
             yield {"run": run, "memory, MiB": float(done.stdout)}
@@ -111,13 +113,12 @@ def run_starts(draw: int) -> Iterator[Line]:
     columns = ",".join(f"logit_{option}" for option in range(texts.logits.shape[1]))
     readings = [f"{row},{','.join(map(str, each))}" for row, each in enumerate(texts.logits)]
     labels = [f"{row},{label}" for row, label in enumerate(texts.labels[:LABELS])]
-    environment = {k: v for k, v in os.environ.items() if k[:4] != "JAX_"}
     for name, words in STARTS.items():
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "r.csv").write_text("\n".join([f"item_id,{columns}", *readings]))
             Path(folder, "l.csv").write_text("\n".join(["item_id,label", *labels]))
             for run in ("cold", "kept"):
-                places = environment | {"CORDIAL_CACHE_DIR": f"{folder}/programs"}
+                places = CLEAN | {"CORDIAL_CACHE_DIR": f"{folder}/programs"}
                 spent = spend(words, env=places, cwd=folder)
                 unit = spent if name.startswith("import") else unit
                 yield {"start": name, "run": run, "CPU s": spent, "imports": spent / unit}

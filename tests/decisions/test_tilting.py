@@ -41,7 +41,8 @@ def test_results_depend_on_neither_direction_units_other_draws_groups_nor_empty_
     shares, base, sizes, value, groups = make(seed)
     near = tilt_cells(shares, base, sizes, value, groups)
     turned = tilt_cells(shares[..., ::-1], base[..., ::-1], sizes, 3 - 2 * value[::-1], groups)
-    # A share near the least one is none in one direction, and 1e-4 in the other.
+    # A share near the least one is none in one direction, and 1e-4 in the other: .0085 at worst in
+    # 6,000 cases.
     np.testing.assert_allclose(turned[..., ::-1], near, rtol=0, atol=0.03)
     alone = tilt_cells(shares[:1], base[:1], sizes, value, groups)
     np.testing.assert_allclose(alone, near[:1], rtol=0, atol=1e-6)
