@@ -222,23 +222,24 @@ class Scale:
     ) -> Float64[np.ndarray, " n"]:
         """Turn labels into positions; refuse those that have none."""
         try:
-            cells = np.asarray(unmasked(labels)).tolist()
-            cells = [*map(_plain, cells)] if isinstance(cells, list) else cells
+            table = np.asarray(unmasked(labels))
+            cells = table.tolist()
+            cells = [*map(_plain, cells)] if table.dtype == object and table.ndim else cells
         except Exception:  # Rows differ in length, or a container raises anything.
             cells = labels
         if not isinstance(cells, list | tuple):
             raise InputError(f"{noun} must have the shape [n]; found {quote(labels)}.")
         if not cells:
             raise InputError(f"{noun} must have at least one entry; found none.")
-        for row, cell in enumerate(cells):
+        # A million ratings are looked at one by one only if some are of other types.
+        for row, cell in enumerate(cells if {*map(type, cells)} - {int, float, str} else ()):
             if isinstance(cell, Sized) and not isinstance(cell, str | bytes):
                 raise InputError(
                     f"{noun} must have the shape [n], one name or number per entry; found "
                     f"{quote(cell)} in {name_rows([row], where)}."
                 )
-        cells = list(cells)
         positions = {cell: position(cell) for cell in set(cells)}
-        codes = [positions[cell] for cell in cells]
+        codes = [*map(positions.__getitem__, cells)]
         if None in codes:
             raise self._complaint(cells, codes, where, noun)
         return np.array(codes, np.float64)
@@ -299,7 +300,7 @@ class Scale:
         """Tell "1,000" on a scale that reaches so far from a number with decimals."""
         return has_thousands(label) and bool(np.abs(self.numerals).max() >= 1000)
 
-    def _complaint(self, cells: list, codes: list, where: Where | None, noun: str) -> InputError:
+    def _complaint(self, cells: Any, codes: list, where: Where | None, noun: str) -> InputError:
         bad = [i for i, code in enumerate(codes) if code is None]
         empty = [i for i in bad if is_missing(cells[i])]
         if empty:
