@@ -8,6 +8,7 @@ a status. What needs JAX is imported once the input is read, so that
 help and refusals are quick.
 """
 
+import atexit
 import gc
 import logging
 import os
@@ -24,8 +25,9 @@ def main() -> None:
             signal.signal(number, lambda number, _: leave(128 + number, words))
     # What the encoding of a terminal lacks, such as "±", is escaped.
     getattr(sys.stdout, "reconfigure", dict)(errors="backslashreplace")
-    # Importing and tracing make many objects, and little garbage.
+    # Importing and tracing make many objects, and little garbage, which the end need not look for.
     gc.set_threshold(50_000)
+    atexit.register(gc.freeze)
     # JAX's own log is silent, unless the environment asks for it.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     logging.getLogger("jax").setLevel(logging.CRITICAL)

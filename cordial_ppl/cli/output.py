@@ -79,9 +79,8 @@ def show(result: Result, *, json: bool, quiet: bool) -> None:
         sys.stdout.buffer.write(text.encode() + b"\n")
         sys.stdout.buffer.flush()
         return
-    for text in (result.result, "" if quiet else result.text):
-        if text:
-            print(errors.escape(text))
+    for text in filter(None, (result.result, "" if quiet else result.text)):
+        print(errors.escape(text))
     for line in () if quiet else result.done:
         say(line)
     for warning in result.warnings:
