@@ -79,11 +79,9 @@ def label_range(probs: Float[np.ndarray, "m K"], level: float) -> Int[np.ndarray
         masses = below[left, length:] - below[left, :-length]
         starts = masses.argmax(axis=1)
         # A probability of exactly the level, up to rounding, is enough.
-        enough = masses.max(axis=1) >= level - 1e-12
+        enough = masses[np.arange(len(left)), starts] >= level - 1e-12
         first[left[enough]], last[left[enough]] = starts[enough], starts[enough] + length - 1
         left = left[~enough]
-        if not left.size:
-            break
     return np.stack([first, last])
 
 

@@ -56,8 +56,7 @@ def filled(columns: Columns, name: str, remedy: str) -> list:
         InputError: A cell is empty, NaN or null; with its row.
     """
     cells = as_list(columns.collect(name).to_series())
-    empty = [i for i, cell in enumerate(cells) if is_missing(cell)]
-    if empty:
+    if empty := [i for i, cell in enumerate(cells) if is_missing(cell)]:
         rows = name_rows(empty, columns.where)
         raise InputError(f"column {quote(name)} has no value in {rows}. {remedy}")
     return cells
@@ -219,8 +218,7 @@ def name_items(columns: Columns) -> pl.Series:
     """
     columns.require("item_id")
     items = columns.collect(named("item_id")).to_series()
-    unnamed = (items == "").arg_true().to_list()
-    if unnamed:
+    if unnamed := (items == "").arg_true().to_list():
         rows = name_rows(unnamed, columns.where)
         raise InputError(f"{columns.path}: every row needs an item_id; no value in {rows}.")
     return items

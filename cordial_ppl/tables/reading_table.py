@@ -6,7 +6,7 @@ readings are passed through.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from cordial_ppl.data.number_table import Source, Unread, is_unread, warn_of_unr
 from cordial_ppl.data.ratings import read_ratings
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import naming, warn
+from cordial_ppl.errors import InputError, naming, warn
 from cordial_ppl.tables.choices import Choice, open_columns, read_items, select
 from cordial_ppl.tables.columns import finite, is_blank, name_items, named, numbers, passed_through
 from cordial_ppl.tables.frame import Columns, as_list
@@ -161,8 +161,7 @@ class ReadingTable:
         """
         for name in covariates:
             self.columns.require(name)
-        hashes: list[pl.Series] = []
-        unread: list[Unread] = []
+        hashes, unread = list[pl.Series](), list[Unread]()
         read = [name for name in self.names if name in self.columns.schema]
         used = tuple(dict.fromkeys(("item_id", *read, *covariates)))
         for batch in self.batches(CHECKED, used, unread.append):
@@ -206,11 +205,18 @@ class ReadingTable:
         logits = np.full((len(self.columns), self.scale.size), np.nan)
         if not rows.size:
             return logits
-        source = Source(columns.where, self.names, tell)
+        source, places = Source(columns.where, self.names, tell), slice(None)
         with naming(columns.path):
-            if self.kind == "rating":
-                cells = as_list(columns.collect("rating").to_series())
-                values = read_ratings(cells, self.scale, columns.where, round=self.round)
+            if self.kind == "rating":  # There are few different ones.
+                cells = columns.collect("rating").with_row_index("")
+                same = cells.select(pl.first("").over("rating")).to_series()
+                places = np.searchsorted(first := np.unique(same), same)
+                read = partial(read_ratings, scale=self.scale, round=self.round)
+                try:
+                    values = read(as_list(cells["rating"][first]))
+                except InputError:  # The message names all rows.
+                    read(as_list(cells["rating"]), where=columns.where)
+                    raise
             else:
                 empty, convert = CONVERSIONS[self.kind]
                 values = np.full((len(columns), len(self.names)), empty)
@@ -221,7 +227,7 @@ class ReadingTable:
                 if len(here) < len(self.names) and (values[:, here] != empty).all():
                     source = source._replace(tell=lambda _: None)
                 values = values if convert is None else convert(values, source=source)
-            logits[rows] = as_logits(values, source=source)
+            logits[rows] = as_logits(values, source=source)[places]
         return logits
 
     def _read_rows(self) -> tuple[Int64[np.ndarray, " r"], Columns]:
