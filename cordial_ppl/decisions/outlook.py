@@ -6,9 +6,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.decisions.forecasting import Outlook, entropy
-from cordial_ppl.inference.programs import TEXTS
 from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.members import predict_each
+
+SAMPLE = 512
+"""Texts that are looked at, at most."""
 
 
 def expected_loss_and_gap(
@@ -42,17 +44,16 @@ def expected_loss_and_gap(
     loss = entropy(mixed)
     logs = np.log(np.where(mixed > 0, mixed, 1.0))
     spread = np.sum(mixed * logs**2, axis=1) - loss**2
-    means = loss.mean(), spread.mean(), max(gap.mean(), 0.0)
-    return Outlook(len(logits), *map(float, means))
+    return Outlook(len(logits), *map(float, (loss.mean(), spread.mean(), max(gap.mean(), 0.0))))
 
 
 def spread_rows(logits: Float[np.ndarray, "m K"]) -> Int[np.ndarray, " rows"]:
-    """At most `TEXTS` texts, evenly along the mean of what is stated; their order is no matter."""
+    """At most `SAMPLE` texts, evenly along the mean of what is stated; their order is no matter."""
     count, size = len(logits), logits.shape[-1]
-    if count <= TEXTS:
+    if count <= SAMPLE:
         return np.arange(count)
     shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
     means = (shares @ np.arange(size)) / shares.sum(axis=-1)
     # A trace of the logits tells texts with equal means apart: the order of the table does not.
     means += 1e-9 * (logits @ np.sqrt(np.arange(1, size + 1)))
-    return np.argsort(means)[np.linspace(0, count - 1, TEXTS).round().astype(int)]
+    return np.argsort(means)[np.linspace(0, count - 1, SAMPLE).round().astype(int)]

@@ -33,7 +33,7 @@ PACE, SLOW, PATIENCE = 1.5e-9, 50, 5.0
 """Seconds, about, in which the mixture computes a probability of an option; how many times that is
 slow; and seconds of a slow channel before a warning."""
 
-DRAWS, TEXTS = 128, 512
+DRAWS, TEXTS = 128, 1024
 """Draws and texts of one prediction call."""
 
 WIDE = 512
@@ -251,9 +251,8 @@ def predict(
     weights = pad_rows(weights.astype(dtype), padded, 0.0)
     option_values = np.zeros(size) if values is None else values
     positions = np.broadcast_to(option_values, (count, size)).astype(dtype)
-    probs, means = np.zeros((count, size)), None
-    if values is not None:
-        means = np.empty((padded, count), dtype)
+    probs = np.zeros((count, size))
+    means = None if values is None else np.empty((padded, count), dtype)
     for rows, texts, data in _batches(readings):
         scores = texts_last(pad_rows(positions[rows], TEXTS, 0.0))
         for start in range(0, padded, DRAWS):

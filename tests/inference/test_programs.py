@@ -79,7 +79,7 @@ def test_the_density_of_any_number_of_texts(count):
 
 
 @pytest.mark.x64
-@pytest.mark.parametrize(("draws", "count"), [(1, 3), (128, 512), (300, 700)])
+@pytest.mark.parametrize(("draws", "count"), [(1, 3), (128, 1024), (300, 1300)])
 def test_predictions_of_any_number_of_texts_and_draws(draws, count):
     texts, rng = texts_of(count), np.random.default_rng(2)
     readings = Readings(texts.logits, HISTOGRAM, dict(texts.covariates))
