@@ -7,8 +7,8 @@ r"""The default posterior: particles tempered from the prior, weighed by importa
 3. :func:`importance_step` proposes fresh points from two Student-t distributions, one with the
    particles' mean and covariance, one with those of their core where the likelihood is high.
    Importance weights remove what bias the particles carry, and k-hat and the effective sample size
-   say whether they did.  Particles resampled from them are moved once more.  If the weights were
-   not good enough, the particles at hand are moved instead, and this stage is repeated.
+   say whether they did.  Particles resampled from few of them are moved once more.  If the weights
+   were not good enough, the particles at hand are moved instead, and this stage is repeated.
 4. :func:`extend` takes particles of a coreset, a few weighted texts in place of hundreds, to all
    texts by importance weights; k-hat and effective size are then of both steps.
 5. :func:`carry` takes the particles to the posterior of other labels, as where a fold is held out:
@@ -61,7 +61,8 @@ class Effort(NamedTuple):
         proposals: number of points proposed at a time, as a multiple of the particles; half as many
             at first.
         moves: moves of every particle at each temperature, in blocks of four.
-        last_moves: moves after the importance step, in blocks of four.
+        last_moves: moves after the importance step, in blocks of four, where its effective sample
+            size is below the number of particles.
         least_ess: effective sample size below which the proposals are repeated.
         repairs: maximum number of repetitions.
     """
@@ -251,7 +252,7 @@ def temper_step(problem: Problem, effort: Effort, rng: Any, state: State) -> Sta
 
 
 def importance_step(problem: Problem, effort: Effort, rng: Any, state: State) -> State:
-    """Propose, weigh and resample points under the whole posterior, and move them.
+    """Propose, weigh and resample points under the whole posterior, and move copies of few.
 
     Where the weights are poor the particles at hand are moved instead: that is better than copies
     of the few proposals that carry weight.
@@ -261,7 +262,10 @@ def importance_step(problem: Problem, effort: Effort, rng: Any, state: State) ->
     )
     proposals = Particles(points, *problem.evaluate(points, effort.particles))
     state = problem.do(_weigh, state, proposals, log_proposal, offset, effort=effort)
-    return _move(problem, state, rng, effort.last_moves)
+    few = ~(_trusted(state.khat, state.ess, effort) & (state.ess >= effort.particles))
+    if not few.any():
+        return state
+    return problem.choose(few, _move(problem, state, rng, effort.last_moves), state)
 
 
 def estimate_evidence(
