@@ -28,8 +28,9 @@ from cordial_ppl.runtime.cache import cache_programs
 
 TEXTS, LABELS = 2000, 20
 
-CLEAN = {name: value for name, value in os.environ.items() if name[:4] != "JAX_"}
-"""Environment in which nothing but the package's own cache is kept."""
+UNLIKE_USERS = ("JAX_", "PYTHONDONTWRITEBYTECODE")
+CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(UNLIKE_USERS)}
+"""Environment in which nothing but the package's own cache, and its byte code, is kept."""
 
 SIZES = """
 from cordial_ppl.runtime.cache import cache_programs

@@ -44,7 +44,8 @@ def expected_loss_and_gap(
     loss = entropy(mixed)
     logs = np.log(np.where(mixed > 0, mixed, 1.0))
     spread = np.sum(mixed * logs**2, axis=1) - loss**2
-    return Outlook(len(logits), *map(float, (loss.mean(), spread.mean(), max(gap.mean(), 0.0))))
+    means = loss.mean(), spread.mean(), max(gap.mean(), 0.0)
+    return Outlook(len(logits), *map(float, means))
 
 
 def spread_rows(logits: Float[np.ndarray, "m K"]) -> Int[np.ndarray, " rows"]:

@@ -161,7 +161,8 @@ class ReadingTable:
         """
         for name in covariates:
             self.columns.require(name)
-        hashes, unread = list[pl.Series](), list[Unread]()
+        hashes: list[pl.Series] = []
+        unread: list[Unread] = []
         read = [name for name in self.names if name in self.columns.schema]
         used = tuple(dict.fromkeys(("item_id", *read, *covariates)))
         for batch in self.batches(CHECKED, used, unread.append):
