@@ -193,7 +193,7 @@ def test_importance_weights_are_right_without_moves(shift, scale):
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
         state = importance_step(gaussian(), STILL, rng, drawn(seed, shift, scale))
-        assert good(state) and np.isnan(state.acceptance)
+        assert good(state) and state.acceptance == 0  # As of the draws: nothing was moved.
         np.testing.assert_allclose(np.exp(state.log_weights).sum(), 1.0, rtol=1e-5)
         found.append(standardise(state.particles.points))
     assert_standard_normal(found, 0.04)
@@ -244,6 +244,16 @@ def test_a_prior_that_is_no_gaussian_is_where_particles_start():
     # Uniform: 1e-4 are four standard deviations.
     assert stats.kstest(scale, stats.norm(0, 2).cdf).pvalue > 1e-4
     assert stats.kstest(bias / np.exp(scale), stats.norm.cdf).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(("scale", "moved"), [(0.8, False), (0.4, True)])
+def test_particles_are_moved_where_few_carry_weight(scale, moved):
+    """The effective size is 5,500, or 540 (sd 30), of 8,192; there are 1,024 particles."""
+    state = importance_step(
+        gaussian(), DEFAULT_EFFORT, np.random.default_rng(0), drawn(0, scale=scale)
+    )
+    assert good(state) and (state.ess < 1024) == (state.acceptance > 0) == moved
+    assert_gaussian(state.particles.points)
 
 
 def test_particles_from_elsewhere_are_repaired():
