@@ -51,6 +51,12 @@ SHARPEN = 0.5
 """Extra power of the likelihood whose moments describe the core of the posterior."""
 SECANTS, NEAR = 20, 0.005
 MAX_TEMPERATURES = 60
+FAR, MOST_BLOCKS = 1.0, 8
+"""Sum over moves of acceptance times squared step at which a power of the likelihood is left, and
+how many times it is looked at: particles then resemble those before by about exp(-FAR / 2).
+
+Long, narrow posteriors, as those of thousands of hard ratings, allow only short steps.
+"""
 
 
 class Effort(NamedTuple):
@@ -60,7 +66,8 @@ class Effort(NamedTuple):
         particles: number of particles S, and of the draws returned.
         proposals: number of points proposed at a time, as a multiple of the particles; half as many
             at first.
-        moves: moves of every particle at each temperature, in blocks of four.
+        moves: moves of every particle at each temperature, in blocks of four; up to eight times as
+            many where its steps are short.
         last_moves: moves after the importance step, in blocks of four, where its effective sample
             size is below the number of particles.
         least_ess: effective sample size below which the proposals are repeated.
@@ -246,8 +253,15 @@ def init_from_prior(problem: Problem, effort: Effort, rng: Any) -> State:
 
 def temper_step(problem: Problem, effort: Effort, rng: Any, state: State) -> State:
     """Move the particles at their power of the likelihood, then raise it and resample them."""
-    state, offset = _move(problem, state, rng, effort.moves), _offset(problem, rng)
-    count = effort.particles
+    distance, near = np.zeros_like(state.temper), np.full_like(state.temper, True, bool)
+    for _ in range(MOST_BLOCKS):
+        state = problem.choose(near, _move(problem, state, rng, effort.moves), state)
+        step = np.exp(2 * state.log_step) * state.acceptance
+        distance = distance + BLOCK * effort.moves * step
+        near = distance < FAR
+        if not near.any():
+            break
+    offset, count = _offset(problem, rng), effort.particles
     return problem.do(_raise_temper, state, offset, least_ess=count / 2, count=count)
 
 
