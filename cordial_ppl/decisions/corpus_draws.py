@@ -98,12 +98,12 @@ def sum_draws(
     shares: list[float] = []
     for start in range(0, number, BLOCK):
         block = slice(start, start + BLOCK)
-        here = label_ranks[block]
-        others = np.flatnonzero(here < 0)
-        others = others[np.argsort(groups[block][others], kind="stable")]
-        present, starts = np.unique(groups[block][others], return_index=True)
-        mixture, channel = np.zeros((len(here), size)), 0
-        for weight, probs in sampler.predict(texts.take(block)):
+        # Groups in a row, then the labelled texts.
+        order = start + np.lexsort((groups[block], label_ranks[block] >= 0))
+        others, marked = np.split(order, [np.sum(label_ranks[block] < 0)])
+        present, starts = np.unique(groups[others], return_index=True)
+        mixture, channel = np.zeros((len(order), size)), 0
+        for weight, probs in sampler.predict(texts.take(order)):
             mixture += weight * probs.mean(axis=0)
             if len(probs) == 1:
                 continue
@@ -112,13 +112,12 @@ def sum_draws(
                 sums.append(np.zeros((len(probs), count, size)))
                 labelled.append(np.zeros((len(probs), len(rows), size)))
             if len(present):
-                parts = np.add.reduceat(probs[:, others], starts, axis=1, dtype=np.float64)
+                parts = np.add.reduceat(probs[:, : len(others)], starts, axis=1, dtype=np.float64)
                 sums[channel][:, present] += parts
-            labelled[channel][:, here[here >= 0]] = probs[:, here >= 0]
+            labelled[channel][:, label_ranks[marked]] = probs[:, len(others) :]
             channel += 1
-        mixture /= mixture.sum(axis=1, keepdims=True)
-        every[block] = mixture
-        np.add.at(mixed, groups[block][others], mixture[others])
+        every[order] = mixture / mixture.sum(axis=1, keepdims=True)
+        np.add.at(mixed, groups[others], every[others])
     if not shares:  # Calibrators alone: nothing is known of their uncertainty.
         return CorpusDraws(np.ones(1), mixed[None], np.zeros((1, len(rows), size)), every)
     weights = np.repeat(np.array(shares) / sum(shares) / len(sums[0]), len(sums[0]))

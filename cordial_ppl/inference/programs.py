@@ -330,13 +330,13 @@ def predict_draws(
     """
     run, dtype, padded = _predict_draws(target), readings.logits.dtype, _round_up(len(draws))
     flat, shares = (repeat_rows(each.astype(dtype), padded) for each in (draws, histograms))
-    probs_of_draws = np.empty((padded, len(readings.logits), histograms.shape[1]), dtype)
+    probs_of_draws = np.empty((padded, histograms.shape[1], len(readings.logits)), dtype)
     for rows, texts, data in _batches(readings):
         for start in range(0, padded, DRAWS):
             chunk = slice(start, start + DRAWS)
             (probs,) = map(np.asarray, run(flat[chunk], shares[chunk], data))
-            probs_of_draws[chunk, rows] = np.moveaxis(probs, 1, 2)[:, :texts]
-    return probs_of_draws[: len(draws)]
+            probs_of_draws[chunk, :, rows] = probs[:, :, :texts]
+    return np.moveaxis(probs_of_draws[: len(draws)], 1, 2)
 
 
 @lru_cache(maxsize=512)
