@@ -226,9 +226,7 @@ def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Me
         parents = jax.tree.map(lambda leaf: leaf[(rows - count) // folds], state)
         logs = folds_.evaluate(jnp.asarray(parents.particles.points), effort.particles)
         weighed = folds_.do(sampler.reweigh, parents, *logs)
-        if not (poor := sampler.is_poor(weighed)).any():
-            return weighed
-        return folds_.choose(poor, sampler.refresh(folds_, effort, keys, weighed), weighed)
+        return folds_.go_on(sampler.is_poor(weighed), sampler.refresh, effort, keys, weighed)
 
     # The folds of as many at a time: a program of their own would take as long to compile.
     room = count_lanes(mesh, count, effort.particles, target, PRECISION, rows)

@@ -6,6 +6,7 @@ to rounding, neither on its neighbours nor on the number of devices.  `Lanes` ar
 """
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -202,9 +203,14 @@ class Lanes(Problem):
         """Do what concerns one problem at a time."""
         return _stage(stage, self.mesh, tuple(settings.items()))(*args)
 
-    def choose(self, active: Any, new: State, old: State) -> State:
-        """Keep the states of problems that need no more."""
-        return self.do(_choose, active, new, old)
+    def go_on(
+        self, active: Any, stage: Callable[..., State], effort: Any, rng: Any, state: State
+    ) -> State:
+        """Do a stage; problems that need no more keep their states and random numbers."""
+        if not (some := np.asarray(active)).any():
+            return state
+        own = [one if going else deepcopy(one) for one, going in zip(rng, some, strict=True)]
+        return self.do(_choose, active, stage(self, effort, own, state), state)
 
     def _run(self, begin: PCNState, mean: Any, temper: Any, *numbers: Any) -> Any:
         *arrays, moving = numbers

@@ -150,9 +150,11 @@ class Problem:
         """Do what concerns one problem at a time."""
         return stage(*args, **settings)
 
-    def choose(self, active: Any, new: "State", old: "State") -> "State":
-        """Keep the state of a problem that needs no more."""
-        return new if active else old
+    def go_on(
+        self, active: Any, stage: Callable[..., "State"], effort: Any, rng: Any, state: "State"
+    ) -> "State":
+        """Do a stage, unless the problem needs no more."""
+        return stage(self, effort, rng, state) if active else state
 
 
 @np.errstate(all="ignore")
@@ -171,7 +173,7 @@ def sample(problem: Problem, rng: Any, effort: Effort) -> State:
     for _ in range(MAX_TEMPERATURES):
         if not (below := state.temper < 1).any():
             break
-        state = problem.choose(below, temper_step(problem, effort, rng, state), state)
+        state = problem.go_on(below, temper_step, effort, rng, state)
     # One that is not at power 1 by now is weighed from where it is.
     return weigh(problem, rng, effort, state)
 
@@ -181,7 +183,7 @@ def weigh(problem: Problem, rng: Any, effort: Effort, state: State) -> State:
     """Weigh proposals around particles, and move these until the weights are to be trusted."""
     doubted = state.rounds == 0
     for _ in range(1 + effort.repairs):
-        state = problem.choose(doubted, importance_step(problem, effort, rng, state), state)
+        state = problem.go_on(doubted, importance_step, effort, rng, state)
         doubted = doubted & ~_trusted(state.khat, state.ess, effort)
         if not doubted.any():
             break
@@ -255,7 +257,7 @@ def temper_step(problem: Problem, effort: Effort, rng: Any, state: State) -> Sta
     """Move the particles at their power of the likelihood, then raise it and resample them."""
     distance, near = np.zeros_like(state.temper), np.full_like(state.temper, True, bool)
     for _ in range(MOST_BLOCKS):
-        state = problem.choose(near, _move(problem, state, rng, effort.moves), state)
+        state = problem.go_on(near, _move, effort.moves, rng, state)
         step = np.exp(2 * state.log_step) * state.acceptance
         distance = distance + BLOCK * effort.moves * step
         near = distance < FAR
@@ -277,9 +279,7 @@ def importance_step(problem: Problem, effort: Effort, rng: Any, state: State) ->
     proposals = Particles(points, *problem.evaluate(points, effort.particles))
     state = problem.do(_weigh, state, proposals, log_proposal, offset, effort=effort)
     few = ~(_trusted(state.khat, state.ess, effort) & (state.ess >= effort.particles))
-    if not few.any():
-        return state
-    return problem.choose(few, _move(problem, state, rng, effort.last_moves), state)
+    return problem.go_on(few, _move, effort.last_moves, rng, state)
 
 
 def estimate_evidence(
@@ -325,10 +325,10 @@ def _draw_proposals(problem: Problem, effort: Effort, rng: Any) -> tuple[Any, An
 def refresh(problem: Problem, effort: Effort, rng: Any, state: State) -> State:
     """Resample weighted particles and move them."""
     state = problem.do(_resample, state, _offset(problem, rng), count=effort.particles)
-    return _move(problem, state, rng, effort.moves)
+    return _move(problem, effort.moves, rng, state)
 
 
-def _move(problem: Problem, state: State, rng: Any, blocks: int) -> State:
+def _move(problem: Problem, blocks: int, rng: Any, state: State) -> State:
     (*_, count, size), moves = state.particles.points.shape, blocks * BLOCK
     return problem.move(state, *problem.draw_numbers(rng, (moves, count, size + 1), (moves, count)))
 

@@ -14,8 +14,13 @@ from jax.sharding import Mesh
 
 import cordial_ppl as cp
 from cordial_ppl.channels import CHANNELS
-from cordial_ppl.data.labelled import pad, without_labels
+from cordial_ppl.data.labelled import Labelled, pad, without_labels
+from cordial_ppl.data.readings import as_logits
+from cordial_ppl.estimators.subsets import make_cases
+from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference import lanes
+from cordial_ppl.inference.accelerator import fit_batch
+from cordial_ppl.inference.fitting import fit_cases
 from cordial_ppl.inference.programs import draw_prior
 from cordial_ppl.inference.sampler import PRECISION
 from cordial_ppl.inference.target import Prior, build_target
@@ -78,6 +83,20 @@ def test_one_device_and_four_agree(four, method):
     for part in ("report", "held out", "draws", "weights", "trusted"):
         one, several = (four[f"{method} on {count} {part}"] for count in (1, 4))
         np.testing.assert_allclose(several, one, rtol=0, atol=apart)
+
+
+def test_a_fit_does_not_depend_on_its_neighbours():
+    """Problems that need no more draw no numbers while others go on."""
+    texts, rng = reviews(400, seed=4), np.random.default_rng(1)
+    subsets = np.stack([rng.permutation(360)[:20] for _ in range(12)])
+    pool, report = np.split(as_logits(texts.logits), [360])
+    cases = make_cases(Labelled(pool, texts.labels[:360]), subsets, range(12))
+    cases = [case._replace(folds=None, seed=(0, *case.seed)) for case in cases]
+    target, asked = build_target(CHANNELS["location"], 5), without_labels(report, {})
+    beside = [fit_batch(target, [cases[0], other], asked)[1][0] for other in cases[1:]]
+    assert len({probs.tobytes() for probs in beside}) == 1
+    alone = fit_cases(target, cases[:1])[0].fitted.predict(report, {})[0]
+    assert rms(alone, beside[0]) < 0.01  # .002 between seeds
 
 
 def test_what_fits_in_memory(monkeypatch):
