@@ -24,7 +24,7 @@ class Diagnostics(NamedTuple):
         method: "default", "laplace", "mode" or "nuts".
         khat: Pareto shape of the importance weights, which are unreliable above `khat_limit`.
         ess: effective sample size of the importance weights, or of the NUTS draws.
-        acceptance: acceptance rate of the last moves.
+        acceptance: acceptance rate of the last moves; NaN where the weights made none necessary.
         gradient_norm: largest component of the gradient at the mode, in prior-whitened coordinates.
         repairs: how often the draws were moved and reweighted.
         trusted: whether all figures are within their limits.

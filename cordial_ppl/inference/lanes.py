@@ -21,14 +21,15 @@ from cordial_ppl.data.labelled import TILE, Data, pad
 from cordial_ppl.inference.case import Case
 from cordial_ppl.inference.fitting import choose_prior
 from cordial_ppl.inference.moves import Gaussian, Particles, PCNState, init_pcn
-from cordial_ppl.inference.programs import STEPS as STEPS_AT_ONCE
 from cordial_ppl.inference.programs import (
+    QUICK,
     draw_from_model,
     draw_prior,
     pcn_program,
     tile_of,
     wide_tiles,
 )
+from cordial_ppl.inference.programs import STEPS as STEPS_AT_ONCE
 from cordial_ppl.inference.sampler import Problem, State
 from cordial_ppl.inference.target import Prior, Target
 from cordial_ppl.runtime.compilation import compiled
@@ -209,8 +210,8 @@ class Lanes(Problem):
         """Do a stage; problems that need no more keep their states and random numbers."""
         if not (some := np.asarray(active)).any():
             return state
-        own = [one if going else deepcopy(one) for one, going in zip(rng, some, strict=True)]
-        return self.do(_choose, active, stage(self, effort, own, state), state)
+        sources = [one if going else deepcopy(one) for one, going in zip(rng, some, strict=True)]
+        return self.do(_choose, active, stage(self, effort, sources, state), state)
 
     def _run(self, begin: PCNState, mean: Any, temper: Any, *numbers: Any) -> Any:
         *arrays, moving = numbers
@@ -243,7 +244,7 @@ def _pcn(target: Target, mesh: Mesh) -> Callable[..., Any]:
     def one(prior: Prior, data: Data, arrays: list, number: Array) -> Any:
         return run(prior, data, *arrays, number // 2, number % 2 == 1)
 
-    return compile_spread(one, mesh)
+    return compile_spread(one, mesh, **({} if is_wide(mesh) else QUICK))
 
 
 @lru_cache(maxsize=512)

@@ -39,6 +39,10 @@ DRAWS, TEXTS = 128, 1024
 WIDE = 512
 """Rows that an accelerator computes at a time, at most."""
 
+QUICK: dict[str, Any] = {"xla_backend_optimization_level": 1}
+"""How moves are compiled for a CPU: code of the highest level ran a quarter longer ("bridge", 20
+texts, AVX-512, jaxlib 0.12), and takes a third longer to compile."""
+
 _wide: ContextVar[bool] = ContextVar("wide", default=False)
 
 
@@ -190,8 +194,7 @@ def _pcn_program(target: Target) -> Callable[..., Any]:
     def run(*arguments: Any) -> tuple[Array, ...]:
         return tuple(jax.tree.leaves(program(*arguments)))
 
-    # The code of the highest level takes a quarter longer to run, and a third longer to compile.
-    return compiled(run, name=target.name_program("moves"), xla_backend_optimization_level=1)
+    return compiled(run, name=target.name_program("moves"), **QUICK)
 
 
 def pcn_program(target: Target) -> Callable[..., Any]:

@@ -51,11 +51,12 @@ SHARPEN = 0.5
 """Extra power of the likelihood whose moments describe the core of the posterior."""
 SECANTS, NEAR = 20, 0.005
 MAX_TEMPERATURES = 60
-FAR, MOST_BLOCKS = 1.0, 8
-"""Sum over moves of acceptance times squared step at which a power of the likelihood is left, and
-how many times it is looked at: particles then resemble those before by about exp(-FAR / 2).
+FAR, MOST_ROUNDS = 1.0, 8
+"""How far particles are to move before the power of the likelihood is raised, and rounds at most.
 
-Long, narrow posteriors, as those of thousands of hard ratings, allow only short steps.
+A round counts its moves times the acceptance and squared step of its last one.  Coordinates then
+correlate with those before by .2 to .45, and by .73 in the slowest direction.  Long, narrow
+posteriors, as those of thousands of hard ratings, allow only short steps.
 """
 
 
@@ -96,7 +97,7 @@ class State(NamedTuple):
         log_step: log of the typical step of their moves.
         khat: Pareto shape of the last importance weights.
         ess: effective sample size of those weights.
-        acceptance: share of the last moves that was accepted.
+        acceptance: share of the last moves that was accepted; NaN if none followed the weights.
         rounds: how often proposals were weighed against the whole posterior.
     """
 
@@ -256,7 +257,7 @@ def init_from_prior(problem: Problem, effort: Effort, rng: Any) -> State:
 def temper_step(problem: Problem, effort: Effort, rng: Any, state: State) -> State:
     """Move the particles at their power of the likelihood, then raise it and resample them."""
     distance, near = np.zeros_like(state.temper), np.full_like(state.temper, True, bool)
-    for _ in range(MOST_BLOCKS):
+    for _ in range(MOST_ROUNDS):
         state = problem.go_on(near, _move, effort.moves, rng, state)
         step = np.exp(2 * state.log_step) * state.acceptance
         distance = distance + BLOCK * effort.moves * step
@@ -379,7 +380,8 @@ def _weigh(
     logs = proposals.log_prior - log_proposal + proposals.log_likelihood
     smoothed, khat = pareto_smooth(logs)
     ess, one = effective_sample_size(logs), state.temper * 0 + 1
-    weighed = state._replace(khat=khat, ess=ess, temper=one, rounds=state.rounds + 1)
+    figures = {"khat": khat, "ess": ess, "acceptance": one * np.nan}
+    weighed = state._replace(**figures, temper=one, rounds=state.rounds + 1)
     moved = weighed._replace(particles=proposals, log_weights=smoothed)
     return either(
         _trusted(khat, ess, effort),

@@ -211,7 +211,7 @@ class ReadingTable:
             if self.kind == "rating":  # There are few different ones.
                 cells = columns.collect("rating").with_row_index("")
                 same = cells.select(pl.first("").over("rating")).to_series()
-                places = np.searchsorted(first := np.unique(same), same)
+                first, places = np.unique(same, return_inverse=True)
                 read = partial(read_ratings, scale=self.scale, round=self.round)
                 try:
                     values = read(as_list(cells["rating"][first]))

@@ -94,14 +94,16 @@ def add_extras(
         but: Columns that are left out, as are readings of options that only other tasks have.
     """
     names: dict[str, str] = {}
+    taken = {*predictions.columns}
     for name in table.columns.schema:
         other = is_reading(name) and name.startswith(f"{table.kind}_")
         if other or name in ("item_id", *table.names, *but):
             continue
         new = name
-        while new in {*predictions.columns, *names.values()}:
+        while new in taken:
             new = f"input_{new}"
         names[name] = new
+        taken.add(new)
     if not names:
         return predictions
     return predictions.hstack(table.columns.collect(*names).rename(names))
