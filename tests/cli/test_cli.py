@@ -158,7 +158,8 @@ from cordial_ppl.evaluation import synthetic
 def reviews():
     with ThreadPoolExecutor() as pool:
         work = pool.submit(time.sleep, 600)
-        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        main_thread = threading.main_thread().ident
+        threading.Timer(0.2, signal.pthread_kill, (main_thread, signal.SIGINT)).start()
         work.result()
 
 synthetic.reviews = reviews
