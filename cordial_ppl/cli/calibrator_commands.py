@@ -145,7 +145,7 @@ def monitor(
     extras = [table.covariates(fit.covariates, fit.levels) for table in tables]
     logits, texts = [table.logits for table in tables], [table.item_ids for table in tables]
     made = cp.monitor(fit, *logits, texts=texts, covariates=extras, level=level)
-    answer, text = made.answer, made.describe(fit.scale)
+    answer, text = made.answer, str(made)
     if since := [other for other in others[-1] if other not in others[0]]:
         text = text.replace(WORDS[YES], f"readings agree, but {'; '.join(since)}", 1)
     content = {**made.to_dict(), "labels": None, "differences": others}

@@ -288,7 +288,6 @@ def decide(
                 "--round split turns one label into two, but OUT allows only one label per text "
                 "and annotator. Use --round half-up or nearest-even, or remove -o."
             )
-    from cordial_ppl.decisions.decided import describe_decisions
     from cordial_ppl.decisions.sampling_design import read_design
     from cordial_ppl.estimators.bulk import sheets
 
@@ -319,4 +318,4 @@ def decide(
     content |= {name: getattr(made, name) for name in ("ways", "agree", "kept", "gain")}
     content["checked"] = None if chosen else made.checked
     content["curve"] = made.curve
-    return Result(content, describe_decisions(made, chosen), "", warnings, done)
+    return Result(content, made.text(chosen), "", warnings, done)

@@ -1,51 +1,111 @@
-"""What was decided, in words."""
+"""What was decided: a decision for each text, and what is expected of them, in words."""
 
-from cordial_ppl.decisions.deciding import MORE, Decisions
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
 from cordial_ppl.errors import count
 from cordial_ppl.runtime.text_table import align
 
+MORE = 20
+"""The labels more whose use is forecast."""
 
-def describe_decisions(made: Decisions, chosen: bool) -> str:
-    """Say how many texts go to people, what is expected, and how labels bear that out.
 
-    Args:
-        made: The decisions.
-        chosen: Whether the labelled texts were not chosen at random, so that they say little of
-            the others.
+@dataclass(frozen=True)
+class Decisions:
+    """A decision for each text, with the expected cost and agreement.
+
+    Attributes:
+        decision: "pass", "fail" or an option, or else "person", [N].
+        cost: expected cost of the decision, [N]; NaN if no cost of a person is set.
+        p_wrong: probability that the best decision without a person is wrong, [N].
+        probability: chance that people see the text: 1 if people decide or have labelled it, the
+            audit share for other audited texts, NaN if the text was not chosen, [N].
+        labelled: whether the text has labels, which then decide, [N].
+        ways: for texts with a reading and no label, for each way of deciding: the share sent to
+            people, the expected cost per text, and the expected agreement on the other texts.
+        curve: for each share of the most doubtful texts that "people" see: "cost", "agreement" with
+            the ends "low" and "high" of its 90 % interval, and the probability "kept".
+        agree: the required agreement; None if costs decide.
+        kept: probability that the agreement is reached; NaN if no share of the texts reaches it.
+        checked: number of labelled texts that out-of-fold predictions would decide without a
+            person, and the number of these decided as people did. With ``agree``, these are the
+            texts with the surest predictions, in the same proportion as among the other texts.
+            Valid for labelled texts chosen at random.
+        unread: number of texts with neither a reading nor a label, which people see.
+        gain: by how much twenty more labels would lower the cost per text; NaN without costs.
     """
-    texts, labelled = len(made.decision), int(made.labelled.sum())
-    free = texts - labelled
-    if labelled == texts:
-        return f"all {count(texts, 'text')} already have labels, so no decision is needed."
-    # Without the cost of a person there is none of a text.
-    width = 4 if made.agree is None else 3
-    rows = [("", "sent to people", "agreement on the rest", "cost per text")[:width]]
-    for way, (share, cost, agreement) in made.ways.items():
-        rest = f"{agreement:.0%}" if share < 1 else ""
-        rows.append((way, f"{share:.0%}", rest, f"{cost:.3g}")[:width])
-    lines = [
-        f"{free} of {count(texts, 'text')} have no label: "
-        + ", ".join(f"{name}: {number}" for name, number in made.counts.items()),
-        f"\nExpected for the {count(free - made.unread, 'text')} without a label"
-        + f"; people also see {made.unread} texts that the judge did not rate" * bool(made.unread),
-        *align(*rows),
-        "",
-    ]
-    if made.agree is not None and made.kept != made.kept:
-        lines.append(
-            f"No split reaches an agreement of {made.agree:g}, so people decide on every text."
-        )
-    elif made.agree is not None:
-        lines.append(f"The agreement reaches {made.agree:g} with probability {made.kept:.2f}.")
-    of, right = made.checked
-    if of and not chosen:
-        lines.append(
-            f"Check on held-out labels: {of:.0f} of {labelled} texts would be decided without a "
-            f"person, {right:.0f} of these as people decided."
-        )
-    if made.gain == made.gain:
-        lines.append(
-            f"{MORE} more labels would lower the cost by about {made.gain:.2g} per text, "
-            f"or {made.gain * (free - made.unread):.2g} in total."
-        )
-    return "\n".join(lines)
+
+    decision: np.ndarray
+    cost: Float[np.ndarray, " N"]
+    p_wrong: Float[np.ndarray, " N"]
+    probability: Float[np.ndarray, " N"]
+    labelled: Bool[np.ndarray, " N"]
+    ways: dict[str, tuple[float, float, float]]
+    curve: dict[str, Float[np.ndarray, " S"]]
+    agree: float | None
+    kept: float
+    checked: Float[np.ndarray, " 2"]
+    unread: int
+    gain: float
+
+    @property
+    def asked(self) -> Bool[np.ndarray, " N"]:
+        """Texts that people should label."""
+        return ~(np.isnan(self.probability) | self.labelled)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of unlabelled texts, by decision."""
+        names, numbers = np.unique(self.decision[~self.labelled], return_counts=True)
+        return dict(zip(names.tolist(), numbers.tolist(), strict=True))
+
+    def __repr__(self) -> str:
+        """Return the decisions as text."""
+        return self.text()
+
+    def text(self, chosen: bool = False) -> str:
+        """Say how many texts go to people, what is expected, and how labels bear that out.
+
+        Args:
+            chosen: whether the labelled texts were not chosen at random, so that they say little of
+                the others.
+        """
+        texts, labelled = len(self.decision), int(self.labelled.sum())
+        free = texts - labelled
+        if labelled == texts:
+            return f"all {count(texts, 'text')} already have labels, so no decision is needed."
+        # Without the cost of a person there is none of a text.
+        width = 4 if self.agree is None else 3
+        rows = [("", "sent to people", "agreement on the rest", "cost per text")[:width]]
+        for way, (share, cost, agreement) in self.ways.items():
+            rest = f"{agreement:.0%}" if share < 1 else ""
+            rows.append((way, f"{share:.0%}", rest, f"{cost:.3g}")[:width])
+        lines = [
+            f"{free} of {count(texts, 'text')} have no label: "
+            + ", ".join(f"{name}: {number}" for name, number in self.counts.items()),
+            f"\nExpected for the {count(free - self.unread, 'text')} without a label"
+            + f"; people also see {self.unread} texts that the judge did not rate"
+            * bool(self.unread),
+            *align(*rows),
+            "",
+        ]
+        if self.agree is not None and self.kept != self.kept:
+            lines.append(
+                f"No split reaches an agreement of {self.agree:g}, so people decide on every text."
+            )
+        elif self.agree is not None:
+            lines.append(f"The agreement reaches {self.agree:g} with probability {self.kept:.2f}.")
+        of, right = self.checked
+        if of and not chosen:
+            lines.append(
+                f"Check on held-out labels: {of:.0f} of {labelled} texts would be decided without "
+                f"a person, {right:.0f} of these as people decided."
+            )
+        if self.gain == self.gain:
+            lines.append(
+                f"{MORE} more labels would lower the cost by about {self.gain:.2g} per text, "
+                f"or {self.gain * (free - self.unread):.2g} in total."
+            )
+        return "\n".join(lines)

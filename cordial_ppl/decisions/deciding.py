@@ -13,7 +13,6 @@ is not known of the parameters all texts have in common.  Chosen, and measured, 
 `benchmarks/deciding.py`.
 """
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.corpus_draws import BLOCK, PosteriorDraws
+from cordial_ppl.decisions.decided import MORE, Decisions
 from cordial_ppl.decisions.estimates.passing import as_passing
 from cordial_ppl.decisions.estimating import check_rows
 from cordial_ppl.decisions.rule import Rule
@@ -33,8 +33,8 @@ from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.entering import enter, predict
 from cordial_ppl.stack.fit import Fit
 
-STEPS, DRAWS, MORE = 100, 128, 20
-"""Points of a curve, draws of each channel, and the labels more whose use is forecast."""
+STEPS, DRAWS = 100, 128
+"""Points of a curve, and draws of each channel."""
 
 GAIN_SHARE = 0.6
 """Share of what is lost for not knowing the parameters that labels win back, as measured."""
@@ -44,56 +44,6 @@ PERSON = "person"
 Each = Float[np.ndarray, " m"]
 Missed = tuple[Int[np.ndarray, " S"], Float[np.ndarray, "D S"], Float[np.ndarray, " D"]]
 """Numbers of the surest texts, decided wrongly of these under each draw, and weights of draws."""
-
-
-@dataclass(frozen=True)
-class Decisions:
-    """A decision for each text, with the expected cost and agreement.
-
-    Attributes:
-        decision: "pass", "fail" or an option, or else "person", [N].
-        cost: expected cost of the decision, [N]; NaN if no cost of a person is set.
-        p_wrong: probability that the best decision without a person is wrong, [N].
-        probability: chance that people see the text: 1 if people decide or have labelled it, the
-            audit share for other audited texts, NaN if the text was not chosen, [N].
-        labelled: whether the text has labels, which then decide, [N].
-        ways: for texts with a reading and no label, for each way of deciding: the share sent to
-            people, the expected cost per text, and the expected agreement on the other texts.
-        curve: for each share of the most doubtful texts that "people" see: "cost", "agreement" with
-            the ends "low" and "high" of its 90 % interval, and the probability "kept".
-        agree: the required agreement; None if costs decide.
-        kept: probability that the agreement is reached; NaN if no share of the texts reaches it.
-        checked: number of labelled texts that out-of-fold predictions would decide without a
-            person, and the number of these decided as people did. With ``agree``, these are the
-            texts with the surest predictions, in the same proportion as among the other texts.
-            Valid for labelled texts chosen at random.
-        unread: number of texts with neither a reading nor a label, which people see.
-        gain: by how much twenty more labels would lower the cost per text; NaN without costs.
-    """
-
-    decision: np.ndarray
-    cost: Float[np.ndarray, " N"]
-    p_wrong: Float[np.ndarray, " N"]
-    probability: Float[np.ndarray, " N"]
-    labelled: Bool[np.ndarray, " N"]
-    ways: dict[str, tuple[float, float, float]]
-    curve: dict[str, Float[np.ndarray, " S"]]
-    agree: float | None
-    kept: float
-    checked: Float[np.ndarray, " 2"]
-    unread: int
-    gain: float
-
-    @property
-    def asked(self) -> Bool[np.ndarray, " N"]:
-        """Texts that people should label."""
-        return ~(np.isnan(self.probability) | self.labelled)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Number of unlabelled texts, by decision."""
-        names, numbers = np.unique(self.decision[~self.labelled], return_counts=True)
-        return dict(zip(names.tolist(), numbers.tolist(), strict=True))
 
 
 class Losses(NamedTuple):

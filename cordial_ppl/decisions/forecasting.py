@@ -236,7 +236,7 @@ class Forecast:
             lines.append(f"  {step.labels:6}  {step.loss!s:24}{gain:24}{step.width}")
         return "\n".join(lines)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         """Return the forecast as plain text."""
         return self.text
 

@@ -41,6 +41,7 @@ class Monitored(NamedTuple):
         scores: mean expected score, calibrated, at first and now.
         shift: the difference of the scores, with an interval valid for all looks together.
         options: share of each stated option, at first and now.
+        names: the options.
         order: rank correlation of the expected scores; NaN where all are equal.
         noise: whether there are more than two different readings, which measure noise.
         moved: root mean square change of single texts, on the scale; beyond noise if noise is
@@ -58,6 +59,7 @@ class Monitored(NamedTuple):
     scores: tuple[float, float]
     shift: Interval
     options: Float[np.ndarray, "2 K"]
+    names: tuple[str, ...]
     order: float
     noise: bool
     moved: float
@@ -102,8 +104,13 @@ class Monitored(NamedTuple):
         needed = max(size, LEAST * self.length - size)
         return max(1, ceil(self.texts * ((width / needed) ** 2 - 1)))
 
-    def describe(self, scale: Scale) -> str:
-        """Describe the answer in words."""
+    def __repr__(self) -> str:
+        """Return the answer in words."""
+        return self.describe()
+
+    def describe(self, scale: Scale | None = None) -> str:
+        """Describe the answer in words; a scale gives the options other names than in the fit."""
+        names = self.names if scale is None else scale.options
         (was, now), most = self.options, int(np.abs(np.diff(self.options, axis=0)).argmax())
         reason, (_, other, *moved) = "", self.sizes
         if self.answer == NO:
@@ -129,7 +136,7 @@ class Monitored(NamedTuple):
             f"{WORDS[self.answer]}{reason}",
             f"the mean score of {count(self.texts, 'text')} went from {self.scores[0]:.2f} to "
             f"{self.scores[1]:.2f}: a shift of {shift:+.2f} ({lower:+.2f} to {upper:+.2f})",
-            f"{other}: {scale.options[most]!r} went from {was[most]:.0%} to {now[most]:.0%}",
+            f"{other}: {names[most]!r} went from {was[most]:.0%} to {now[most]:.0%}",
             "; ".join([*moved, *order]),
             f"evidence of a change: {self.latest:.3g} to 1 at look {self.looks}{every}. An alarm "
             f"needs {1 / (1 - self.level):.3g} to 1, and a shift of {LEAST:.0%} of the ratings or "
@@ -223,6 +230,7 @@ def monitor(
         scores=(float(pair[:, 0].mean()), float(pair[:, 1].mean())),
         shift=_shift(change, length, np.log(now * (now + 1) / (1 - level))),
         options=stated[both][:, [0, now]].mean(axis=0),
+        names=scale.options,
         order=float(ranks.prod(axis=1).sum() / norm) if norm else float("nan"),
         noise=noise,
         moved=moved if noise else float(np.sqrt(np.mean(change**2))),

@@ -19,7 +19,7 @@ from cordial_ppl.data.number_table import is_unread
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, quote, warn
+from cordial_ppl.errors import InputError, abridge, count, quote, warn
 
 GOLDEN = (5**0.5 - 1) / 2
 """The step of the sequence: of all numbers, the one whose multiples stay furthest apart."""
@@ -58,6 +58,12 @@ class Plan(NamedTuple):
     rows: Int64[np.ndarray, " n"]
     stratum: Int64[np.ndarray, " n"]
     probability: Float64[np.ndarray, " n"]
+
+    def __repr__(self) -> str:
+        """Return the first rows in one line."""
+        return (
+            f"{count(len(self.rows), 'text')} to label, in order: rows {abridge([*self.rows], 20)}"
+        )
 
 
 def plan(

@@ -145,7 +145,7 @@ class Verdict:
         )
         return sentences
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         """Return the verdict in one line."""
         return self.text
 

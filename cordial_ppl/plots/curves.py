@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cordial_ppl.decisions.deciding import Decisions
+from cordial_ppl.decisions.decided import Decisions
 from cordial_ppl.decisions.forecasting import FEWEST, Forecast
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.figure import CHANNEL, INK, OURS, RAW, Axes, drawing, literal

@@ -1,5 +1,7 @@
 """Decisions by cost and by agreement: what is decided, who is asked, and what is refused."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,18 @@ def test_the_cheapest_decision_is_made(fitted):
     sure = np.minimum(ahead, 5 * (1 - ahead)) <= 0.4
     right = (ahead > 5 * (1 - ahead)) == PASSING[MADE.labels[ROWS]]
     assert made.checked.tolist() == [sure.sum(), np.sum(right & sure)] and 0 < sure.sum() < LABELLED
+
+
+def test_answers_show_what_was_decided_and_planned(fitted):
+    made = fitted.decide(MADE.logits, ROWS, passing=["4", "5"], person=0.4)
+    assert repr(made) == made.text() and f"{made.checked[0]:.0f} of {LABELLED} texts" in repr(made)
+    assert all(f"{name}: {number}" in repr(made) for name, number in made.counts.items())
+    assert "Check on" not in made.text(chosen=True)
+    corpus = fitted.estimate(MADE.logits, ROWS)
+    assert repr(corpus) == str(corpus) == corpus.text()
+    chosen = cp.plan(MADE.logits, 30)
+    assert re.findall("[0-9]+", repr(chosen)) == [*map(str, (30, *chosen.rows[:20], 10))]
+    assert repr(cp.verdict(fitted)) == cp.verdict(fitted).text
 
 
 def test_gain_and_band_are_those_of_the_mixture(fitted):

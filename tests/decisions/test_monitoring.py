@@ -144,7 +144,7 @@ def test_texts_are_found_by_name_and_new_ones_told_apart(fit):
     made = cp.monitor(fit, TEST, np.concatenate([TEST, low]), texts=[names, others])
     assert made.answer == "yes" and made.texts == 40
     assert made.others is not None and made.others.alarm and made.others.texts == (40, 30)
-    assert "30 new texts" in made.describe(fit.scale) and json.dumps(made.to_dict())
+    assert "30 new texts" in repr(made) == made.describe(fit.scale) and json.dumps(made.to_dict())
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ COMPARED = "to_best", "to_best_low", "to_best_high", "resolved", "p_best"
 class Estimate(Comparison):
     """Estimates for a corpus and groups of its texts; see `Comparison` for the attributes."""
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         """Return the estimates as text."""
         return self.text()
 

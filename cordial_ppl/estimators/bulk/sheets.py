@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from cordial_ppl.decisions.deciding import Decisions
+from cordial_ppl.decisions.decided import Decisions
 from cordial_ppl.decisions.planning import Plan, expected_scores, score_strata, share_drawn
 from cordial_ppl.estimators.bulk.predictor import add_extras
 from cordial_ppl.tables import LabelledReadings, ReadingTable, write_table
