@@ -10,7 +10,7 @@ from review_tables import LABELLED, TEXTS, fast, read, read_probabilities, write
 import cordial_ppl as cp
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.logs.ask.prompt import Prompt
-from cordial_ppl.tables import read_readings
+from cordial_ppl.tables import read_readings, write_table
 from cordial_ppl.tables.provenance import digest
 
 
@@ -39,6 +39,26 @@ def test_the_calibrated_table(cordial, tmp_path):
     inside = (first[:, None] <= np.arange(5)) & (np.arange(5) <= last[:, None])
     assert (np.where(inside, p, 0).sum(axis=1) >= 0.9 - 1e-9).all() and not inside.all()
     assert read_readings("o.csv").kind == "p"
+
+
+@pytest.mark.parametrize(
+    "name, kept", [("rating", "rating"), ("score", "score"), ("mean", "input_mean")]
+)
+def test_ratings_stay_beside_predictions(cordial, refused, tmp_path, name, kept):
+    cells = read(write_tables(tmp_path)[0])
+    ratings = [str(1 + row % 5) for row in range(TEXTS)]
+    write_table("hard.csv", {"item_id": cells["item_id"], name: ratings})
+    named = "--rating", name, "--options", "1,2,3,4,5"
+    cordial(*fast("calibrate", "hard.csv", "l.csv", *named, "-o", "o.csv"))
+    out = read("o.csv")
+    assert out[kept] == ratings and len(out) == 13
+    assert read_readings("o.csv", rating=kept, options=[*"12345"]).kind == "rating"
+    if kept == "rating":
+        refused("'p_1'|'rating'|one group", "calibrate", "o.csv", "l.csv", "-o", "p.csv")
+    else:
+        assert read_readings("o.csv").kind == "p"
+    cordial("plan", "hard.csv", *named, "-o", "plan.csv", "--quiet")
+    assert not {name, kept} & {*read("plan.csv")}
 
 
 @pytest.mark.parametrize(

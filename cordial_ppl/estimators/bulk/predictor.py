@@ -86,7 +86,9 @@ def name_predictions(
 def add_extras(
     predictions: pl.DataFrame, table: ReadingTable, but: Collection[str] = ()
 ) -> pl.DataFrame:
-    """Add the other columns of a table; one whose name is taken becomes `input_...`.
+    """Add the other columns of a table, and a single rating, under its name in the file.
+
+    A column whose name is taken becomes `input_...`.
 
     Args:
         predictions: The predictions, a row per text.
@@ -95,11 +97,11 @@ def add_extras(
     """
     names: dict[str, str] = {}
     taken = {*predictions.columns}
+    used = ("item_id", *but, *(() if table.kind == "rating" else table.names))
     for name in table.columns.schema:
-        other = is_reading(name) and name.startswith(f"{table.kind}_")
-        if other or name in ("item_id", *table.names, *but):
+        if name in used or is_reading(name) and name.startswith(f"{table.kind}_"):
             continue
-        new = name
+        new = table.columns.origin.get(name, name) if name == "rating" else name
         while new in taken:
             new = f"input_{new}"
         names[name] = new

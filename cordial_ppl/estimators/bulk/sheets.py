@@ -19,11 +19,14 @@ DECIDED = ("decision", "cost", "p_wrong")
 
 
 def _list_texts(table: ReadingTable, but: Sequence[str] = ()) -> pl.DataFrame:
-    """List texts with their columns; those that are to be added, and `but`, become `input_...`."""
+    """List texts with their columns; those that are to be added, and `but`, become `input_...`.
+
+    The judge's rating is left out, because it would sway people.
+    """
     # A column `weight` among labels would weigh them.
     names = (*ADDED, "weight", *but)
     taken = pl.DataFrame({"item_id": table.item_ids}).with_columns(**dict.fromkeys(names))
-    return add_extras(taken, table).drop(*names)
+    return add_extras(taken, table, table.names).drop(*names)
 
 
 def write_plan(
