@@ -491,7 +491,11 @@ def test_quotes_percent_and_labels_that_do_not_answer(make):
     assert parse("pass >= .8").answer(alike).answer == "cannot say"
     assert any("all labels are identical" in text for text in alike.warnings)
     # Of just these texts, with every one labelled, nothing is open.
-    assert parse("pass >= .8").answer(replace(make(A=1.0), alike=True, of="these")).answer == "yes"
+    for settled in (make(A=1.0), make()):
+        settled = replace(settled, alike=True, of="these")
+        assert parse("pass >= .8").answer(settled).answer == "yes" and settled.warnings == ()
+    some = replace(alike, of="these", overall=alike.overall._replace(texts=10))
+    assert parse("pass >= .8").answer(some).answer == "cannot say" and some.warnings
 
 
 @pytest.mark.parametrize("text", ["pass >= 30", "pass >= 120%", "pass > -1", "mean >= 80%"])

@@ -77,6 +77,11 @@ class Comparison:
         return 0 if labels else texts
 
     @property
+    def unsettled(self) -> bool:
+        """Whether all labels are of one option, and texts are asked about that have none."""
+        return self.alike and (self.of == TARGETS[0] or self.overall.labels < self.overall.texts)
+
+    @property
     def ranking(self) -> list[str]:
         """Names of the groups, the highest mean first."""
         return sorted(self.groups, key=lambda name: -self.groups[name].mean.mean)

@@ -48,7 +48,7 @@ class Estimate(Comparison):
             "all labels are identical, so shares of other options are very uncertain and "
             "requirements stay open"
         )
-        result = [ALIKE if self.groups else alone] if self.alike else []
+        result = [ALIKE if self.groups else alone] if self.unsettled else []
         model, other = self.overall.mean, self.rectified
         least = ROUNDING * max(abs(model.mean), 1.0)
         if other.lower > model.upper + least or other.upper < model.lower - least:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.forecasting import Range, say_decided
-from cordial_ppl.decisions.question import TARGETS
 from cordial_ppl.decisions.records import list_fields
 from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.scores import Interval
@@ -60,8 +59,7 @@ class Requirement(NamedTuple):
         ends = sorted(side * (end - self.bound) for end in (interval.lower, interval.upper))
         strict = "=" not in self.sign
         # Without a counterexample intervals are too narrow to pass or fail a pipeline.
-        alike = made.alike and (made.of == TARGETS[0] or made.overall.labels < made.overall.texts)
-        if alike or made.unknown:
+        if made.unsettled or made.unknown:
             return Answer(self.text, OPEN, interval)
         if ends[0] > 0 or (ends[0] == 0 and not strict):
             return Answer(self.text, YES, interval)
