@@ -81,7 +81,9 @@ def show(result: Result, *, json: bool, quiet: bool) -> None:
         return
     for text in filter(None, (result.result, "" if quiet else result.text)):
         print(errors.escape(text))
-    for line in () if quiet else result.done:
+    # A summary has warnings of its own among its lines.
+    warned = [line for line in result.text.splitlines() if line.startswith("warning: ")]
+    for line in warned if quiet else result.done:
         say(line)
     for warning in result.warnings:
         say(f"warning: {warning}")

@@ -53,11 +53,11 @@ def test_whoever_stops_early_has_a_plan_too(cordial, refused, readings):
         cordial(*fast("calibrate", readings, labels, "-o", out))
         for labels, out in ((filled, "o.csv"), (fill("fewer.csv", 12), "fewer-o.csv"))
     ]
-    warned = results[0].stderr
-    assert "filled.jsonl: skipped 8 rows (of 20)" in warned and results[1].stderr == ""
+    warned, both = (result.stderr.splitlines(keepends=True) for result in results)
+    assert "filled.jsonl: skipped 8 rows (of 20)" in warned[0] and warned[1:] == both
     assert read("o.csv") == read("fewer-o.csv")
     again = "plan", readings, "-n", 8, "--labelled", filled, "-o", "rest.csv"
-    assert cordial(*again, "--quiet").stderr == warned
+    assert cordial(*again, "--quiet").stderr == warned[0]
     rest, whole = read("rest.csv"), read("p.csv")
     assert rest["item_id"] == whole["item_id"]
     assert rest["label"][:12] == read(filled)["label"][:12] and set(rest["label"][12:]) == {""}
