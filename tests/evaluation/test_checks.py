@@ -78,6 +78,15 @@ def test_a_broken_contract_is_the_one_line(tmp_path, name, words):
             cp.ChannelCalibrator(path).fit(np.eye(5)[[0, 1, 2, 3, 4, 0]], [0, 1, 2, 3, 4, 1])
 
 
+@pytest.mark.parametrize(("name", "uses"), [("undefined", "length"), ("sound", "no covariate")])
+def test_examples_of_no_covariate_are_warned_of(tmp_path, five, name, uses):
+    channel = load_channel(write_channel(tmp_path, name))
+    known = [("length", 2, 9)] * (uses == "length")
+    assert density.check_contract(channel._replace(examples=(*known,))).status == "pass"
+    found = density.check_contract(channel._replace(examples=(*known, ("lenght", 2, 9))))
+    assert found.status == "warn" and "'lenght'" in found.words and uses in found.words
+
+
 @pytest.mark.parametrize(
     ("name", "line"),
     [

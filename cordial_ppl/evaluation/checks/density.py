@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy.special import logsumexp
 
 from cordial_ppl.channels.channel import Channel, count_levels
-from cordial_ppl.errors import ChannelError
+from cordial_ppl.errors import ChannelError, list_names
 from cordial_ppl.evaluation.checks.finding import FAIL, PASS, WARN, Finding, verdict
 from cordial_ppl.evaluation.checks.trial import Trial
 from cordial_ppl.inference.export import over_draws
@@ -42,7 +42,7 @@ TOLERANCE = 1e-6
 
 
 def check_contract(channel: Channel) -> Finding:
-    """Trace the channel for several numbers of options, and name its parameters."""
+    """Trace the channel for several numbers of options; name its parameters and covariates."""
     sizes = {}
     for size in SIZES:
         try:
@@ -56,7 +56,11 @@ def check_contract(channel: Channel) -> Finding:
     words = f"{len(names)} parameters: {', '.join(names)}"
     words += f"; covariates: {', '.join(covariates)}" if covariates else ""
     words += f"; priors that cannot be overridden by name: {', '.join(fixed)}" if fixed else ""
-    return Finding("contract", PASS, words, {"parameters": sizes, "covariates": list(covariates)})
+    if unused := [name for name, *_ in channel.examples if name not in covariates]:
+        uses = list_names(covariates) if covariates else "no covariate"
+        words += f"; EXAMPLES has {list_names(unused)}, but the model uses {uses}"
+    figures = {"parameters": sizes, "covariates": list(covariates)}
+    return Finding("contract", WARN if unused else PASS, words, figures)
 
 
 def check_indices(trial: Trial) -> Finding | None:
