@@ -180,6 +180,10 @@ def _conclude(
     design = {"strata": strata, "probabilities": inclusion, "clusters": corpus.clusters}
     raw = stated @ scale.values, rows, corpus.labels @ scale.values
     rectified = rectified_means(*raw, level=level, **design)
+    for of, each in rectified.items():
+        if np.isfinite(each.lower):  # Else there are too few labels for an interval.
+            mean, lower, upper = np.clip(each[:3], scale.values[0], scale.values[-1]).tolist()
+            rectified[of] = each._replace(mean=mean, lower=lower, upper=upper)
 
     def describe(size: tuple[int, int], means: np.ndarray, effects: Any = None) -> Population:
         """Summarise draws of the mean, of the shares, and of the share that passes if any."""

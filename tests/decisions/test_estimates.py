@@ -10,7 +10,7 @@ from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.estimates.bias import find_bias
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.estimates.quantities import PassRate, Population
-from cordial_ppl.decisions.estimates.rectified import RectifiedMean
+from cordial_ppl.decisions.estimates.rectified import RectifiedMean, rectified_means
 from cordial_ppl.decisions.estimates.requirement import parse
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.evaluation.synthetic import reviews
@@ -444,6 +444,22 @@ def test_labels_that_are_all_alike_teach_nothing():
     assert "all labels are identical" in found.ranked_text("system")
     few = cp.Cordial(inference="mode").fit(MADE.logits[rows[:5]], MADE.labels[rows[:5]])
     assert "log loss" not in few.summary() and "temperature" not in few.summary()
+
+
+@pytest.mark.parametrize(("label", "end"), [(0, "lower"), (4, "upper")])
+def test_survey_intervals_end_with_the_scale(label, end):
+    rows = np.concatenate(
+        [np.flatnonzero(MADE.labels == each)[:k] for each, k in ((label, 2), (2, 1))]
+    )
+    given = MADE.labels[rows]
+    fitted = cp.Cordial(inference="laplace").fit(MADE.logits[rows], given)
+    made, alone = fitted.estimate(MADE.logits, rows), rectified_means(0 * MADE.labels, rows, given)
+    assert not 0 <= getattr(alone["like-these"], end) <= 4
+    for found in (made.rectified, made.other[1]):
+        assert 0 <= found.lower <= found.mean <= found.upper <= 4
+        assert getattr(found, end) == label
+    one = cp.Cordial(inference="laplace").fit(MADE.logits[:1], MADE.labels[:1])
+    assert np.isinf(one.estimate(np.tile(MADE.logits[:1], (9, 1)), [0]).rectified.upper)
 
 
 OVERALL, RATE = Interval(2.0, 1.9, 2.1), Interval(0.85, 0.81, 0.9)
