@@ -514,6 +514,12 @@ def test_quotes_percent_and_labels_that_do_not_answer(make):
     assert parse("pass >= .8").answer(some).answer == "cannot say" and some.warnings
 
 
+def test_groups_that_are_numbers_are_found_by_them(make):
+    made = make(**{"1": 1.0, "2": 3.0})
+    assert made.difference(1, np.int64(2)) == made.difference("1", "2") == (-2, -2, -2)
+    assert made.is_resolved(1, 2) and made.is_resolved("1", "2") and not made.is_resolved(1, 3)
+
+
 @pytest.mark.parametrize("text", ["pass >= 30", "pass >= 120%", "pass > -1", "mean >= 80%"])
 def test_a_bound_of_another_unit_is_refused(text):
     with pytest.raises(cp.InputError, match=f"pass.*got '{text}'"):

@@ -86,12 +86,13 @@ class Comparison:
         """Names of the groups, the highest mean first."""
         return sorted(self.groups, key=lambda name: -self.groups[name].mean.mean)
 
-    def difference(self, a: str, b: str) -> Interval:
-        """Mean of group a less that of group b, with its interval.
+    def difference(self, a: Any, b: Any) -> Interval:
+        """Mean of group a less that of group b, with its interval; a number stands for its name.
 
         Raises:
             InputError: there is no such group.
         """
+        a, b = str(a), str(b)
         for name in (a, b):
             if name not in self.groups:
                 names = list_names(self.groups)
@@ -161,9 +162,9 @@ class Comparison:
         limit = doubts[kept[-1]] if kept.size else -1.0
         return [pair for pair in clear if pair[2] <= limit]
 
-    def is_resolved(self, a: str, b: str) -> bool:
+    def is_resolved(self, a: Any, b: Any) -> bool:
         """Return whether the order of two groups is resolved."""
-        return any({a, b} == {*pair} for *pair, _ in self.resolved)
+        return any({str(a), str(b)} == {*pair} for *pair, _ in self.resolved)
 
     @property
     def pairs(self) -> tuple[int, int, float]:
