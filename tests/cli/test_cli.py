@@ -163,6 +163,8 @@ def reviews():
         work.result()
 
 synthetic.reviews = reviews
+# Shells have programs in the background ignore it, and those that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.argv[1:] = ["demo", "--quiet"]
 main()
 """

@@ -452,13 +452,13 @@ def test_survey_intervals_end_with_the_scale(label, end):
         [np.flatnonzero(MADE.labels == each)[:k] for each, k in ((label, 2), (2, 1))]
     )
     given = MADE.labels[rows]
-    fitted = cp.Cordial(inference="laplace").fit(MADE.logits[rows], given)
+    fitted = Stack(channels=("mixture",), calibrators=(), seed=0).fit(MADE.logits[rows], given)
     made, alone = fitted.estimate(MADE.logits, rows), rectified_means(0 * MADE.labels, rows, given)
     assert not 0 <= getattr(alone["like-these"], end) <= 4
     for found in (made.rectified, made.other[1]):
         assert 0 <= found.lower <= found.mean <= found.upper <= 4
         assert getattr(found, end) == label
-    one = cp.Cordial(inference="laplace").fit(MADE.logits[:1], MADE.labels[:1])
+    one = Stack(channels=("mixture",), calibrators=(), seed=0).fit(MADE.logits[:1], MADE.labels[:1])
     assert np.isinf(one.estimate(np.tile(MADE.logits[:1], (9, 1)), [0]).rectified.upper)
 
 

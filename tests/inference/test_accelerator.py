@@ -85,6 +85,7 @@ def test_one_device_and_four_agree(four, method):
         np.testing.assert_allclose(several, one, rtol=0, atol=apart)
 
 
+@pytest.mark.nightly
 def test_a_fit_does_not_depend_on_its_neighbours():
     """Problems that need no more draw no numbers while others go on."""
     texts, rng = reviews(400, seed=4), np.random.default_rng(1)
