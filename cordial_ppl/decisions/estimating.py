@@ -182,7 +182,7 @@ def _conclude(
     rectified = rectified_means(*raw, level=level, **design)
     for of, each in rectified.items():
         if np.isfinite(each.lower):  # Else there are too few labels for an interval.
-            mean, lower, upper = np.clip(each[:3], scale.values[0], scale.values[-1]).tolist()
+            mean, lower, upper = np.clip(each[:3], scale.values.min(), scale.values.max()).tolist()
             rectified[of] = each._replace(mean=mean, lower=lower, upper=upper)
 
     def describe(size: tuple[int, int], means: np.ndarray, effects: Any = None) -> Population:
@@ -228,6 +228,7 @@ def _conclude(
         uneven=None if weighed else _find_uneven(names, corpus, fit.seed),
         clusters=None if units is None else len(np.unique(units[rows])),
         passing=passing,
+        rising=bool(scale.values[-1] > scale.values[0]),
     )
 
 

@@ -125,22 +125,22 @@ class Reader(NamedTuple):
 
     def list_faults(self, scale: Scale) -> tuple[Fault, ...]:
         """Say what labels are overall, at the ends, in the middle and at the commonest option."""
-        rows, sure = [], self.certain
+        own, rows, sure = self._signed(scale), [], self.certain
         unit = "" if (np.abs(np.diff(scale.values)) == 1).all() else " classes"
-        (whole, low, high), side = self.overall, "low" if self.side > 0 else "high"
+        (whole, low, high), side = own.overall, "low" if own.side > 0 else "high"
         size, more = number(abs(whole), 2), "higher" if whole > 0 else "lower"
         words = "no clear bias overall"
-        if self.side:
+        if own.side:
             words = f"rates {size}{unit} too {side} on average"
         elif low > 0 or high < 0:
             words = f"labels are {size}{unit} {more} on average, possibly by chance"
-        rows.append(("bias", self.overall, words))
+        rows.append(("bias", own.overall, words))
         for option in self._shown:
-            if (bias := self.bias[option]) is not None:
+            if (bias := own.bias[option]) is not None:
                 size = number(abs(bias.value), 2)
                 if size == "0" or bias.low <= 0 <= bias.high:
                     words = "no clear bias"
-                elif bias.value * self.side > 0:
+                elif bias.value * own.side > 0:
                     words = f"rates {size}{unit} too {side}"
                 else:
                     words = f"labels are {size}{unit} {'higher' if bias.value > 0 else 'lower'}"
@@ -150,6 +150,16 @@ class Reader(NamedTuple):
             Fault(name, each.value, each.low if sure else None, each.high if sure else None, words)
             for name, each, words in rows
         )
+
+    def _signed(self, scale: Scale) -> "Reader":
+        """Give biases the signs of the options' numbers, which may fall from worst to best."""
+        if scale.values[-1] > scale.values[0]:
+            return self
+        overall, *bias = (
+            each and Range(-each.value, -each.high, -each.low)
+            for each in (self.overall, *self.bias)
+        )
+        return self._replace(bias=tuple(bias), overall=overall, side=-self.side)
 
     def _describe_spread(self, unit: str) -> str:
         about = f"labels scatter by about ±{number(self.spread.value, 2)}{unit} around"

@@ -462,6 +462,27 @@ def test_survey_intervals_end_with_the_scale(label, end):
     assert np.isinf(one.estimate(np.tile(MADE.logits[:1], (9, 1)), [0]).rectified.upper)
 
 
+def test_numbers_that_fall_turn_means_and_keep_the_ranking():
+    """Options go from the worst to the best, whatever their numbers."""
+    found, faults = [], []
+    for options in (range(1, 6), range(5, 0, -1)):
+        judge = Stack(options, channels=("mixture",), calibrators=(), seed=0)
+        judge.fit(MADE.logits[ROWS], np.array(options)[MADE.labels[ROWS]])
+        found.append(judge.estimate(MADE.logits, ROWS, groups=NAMES))
+        faults.append(answers.describe(judge.fit_).faults[:-1])
+    up, down = found
+    assert down.ranking == up.ranking and down.best == up.best and down.pairs == up.pairs
+    for one, other in ((up.overall.mean, down.overall.mean), (up.rectified, down.rectified)):
+        turned = 6 - other.mean, 6 - other.upper, 6 - other.lower
+        np.testing.assert_allclose([one.mean, one.lower, one.upper], turned, atol=1e-9)
+    for order in down.to_dict()["differences"]["orders"]:
+        assert order["difference"] > 0
+    for one, other in zip(*faults, strict=True):
+        assert one.median == pytest.approx(-other.median) and one.low == pytest.approx(-other.high)
+        words = one.words.replace("high", "HIGH").replace("low", "high").replace("HIGH", "low")
+        assert other.words == words
+
+
 OVERALL, RATE = Interval(2.0, 1.9, 2.1), Interval(0.85, 0.81, 0.9)
 
 

@@ -53,6 +53,7 @@ class Comparison:
         unread: how many texts were not read, and how many of these are labelled; where none is,
             everything else is of the texts that were read.
         unheard: groups none of whose texts has a reading or a label, of which nothing is known.
+        rising: whether the numbers of the options rise from the worst to the best.
     """
 
     level: float
@@ -69,6 +70,7 @@ class Comparison:
     passing: PassRate | None = None
     unread: tuple[int, int] = 0, 0
     unheard: tuple[str, ...] = ()
+    rising: bool = True
 
     @property
     def unknown(self) -> int:
@@ -83,8 +85,10 @@ class Comparison:
 
     @property
     def ranking(self) -> list[str]:
-        """Names of the groups, the highest mean first."""
-        return sorted(self.groups, key=lambda name: -self.groups[name].mean.mean)
+        """Names of the groups, the best mean first: the highest, or the lowest if numbers fall."""
+        return sorted(
+            self.groups, key=lambda name: self.groups[name].mean.mean, reverse=self.rising
+        )
 
     def difference(self, a: Any, b: Any) -> Interval:
         """Mean of group a less that of group b, with its interval; a number stands for its name.
@@ -128,14 +132,15 @@ class Comparison:
 
     @cached_property
     def best(self) -> dict[str, float]:
-        """Probability that each group's mean is the highest, shared by those that tie.
+        """Probability that each group's mean is the best, shared by those that tie.
 
         None if all labels are alike.
         """
         if not self.groups or self.alike:
             return {}
-        highest = self.draws == self.draws.max(axis=1, keepdims=True)
-        shares = (highest / highest.sum(axis=1, keepdims=True)).mean(axis=0)
+        most = np.max if self.rising else np.min
+        first = self.draws == most(self.draws, axis=1, keepdims=True)
+        shares = (first / first.sum(axis=1, keepdims=True)).mean(axis=0)
         return dict(zip(self.groups, shares.tolist(), strict=True))
 
     @cached_property

@@ -132,7 +132,7 @@ class Estimate(Comparison):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """One row for the corpus and one for each group, the highest mean first."""
+        """One row for the corpus and one for each group, the best mean first."""
         none: dict[str, Any] = dict.fromkeys(COMPARED) if self.groups else {}
         rates: dict[str, Any] = {}
         if self.passing is not None:
@@ -157,7 +157,8 @@ class Estimate(Comparison):
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the draws as JSON-compatible values."""
         total, resolved, wrong = self.pairs
-        orders = [sorted(pair, key=self.ranking.index) for *pair, _ in self.resolved]
+        higher = self.ranking[:: 1 if self.rising else -1]
+        orders = [sorted(pair, key=higher.index) for *pair, _ in self.resolved]
         of = TARGETS[self.of == TARGETS[0]]
         other = self.other and {"of": of, "mean": self.other[0], "rectified": self.other[1]}
         content = {
