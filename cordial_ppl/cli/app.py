@@ -53,7 +53,7 @@ def _read_config(command: App, names: tuple[str, ...], arguments: ArgumentCollec
     for key, value in settings.items():
         for each in value if isinstance(value, list) else [value]:
             if not isinstance(each, str | int | float | dict):
-                raise InputError(f"{path}: {key} must be text, a number, or a list of such values.")
+                raise InputError(f"{path}: {key} must be text, a number, or a list of these.")
     Dict(data={names[0]: settings}, source=path)(command, names, arguments)
 
 

@@ -38,7 +38,7 @@ def predict(
 
     Args:
         readings: Table of readings, as for `cordial fit`, or a folder of Parquet files.
-        also: Table with readings by further judges; may be repeated.
+        also: Table with readings by additional judges; may be repeated.
         engine: Run on this machine (`local`) or on the cluster at RAY_ADDRESS (`ray`).
     """
     from cordial_ppl.tables import SINKS
@@ -127,7 +127,7 @@ def monitor(
     Args:
         old: Table of the first readings.
         new: Tables of later readings of the same texts, oldest first.
-        labels: Table of labels that test the calibration, for texts in the last of the READINGS.
+        labels: Table of labels for texts in the last READINGS, to test the calibration.
     """
     fitted, names = load_calibrator(calibrator, channel, columns.options)
     from cordial_ppl.data.labelling import as_texts
@@ -153,7 +153,7 @@ def monitor(
         read = read_labels(labels, tables[-1].scale, **vars(columns))
         fresh = ~fit.labelled.has(as_texts(read.item_ids, len(read.labels)))
         if not fresh.any():
-            raise InputError(f"{labels}: all labelled texts were in the fit. Label new texts.")
+            raise InputError(f"{labels}: every labelled text was used in the fit. Label new texts.")
         matched = match_labels(tables[-1], read.take(fresh.nonzero()[0]))
         new_labels = LabelledReadings(tables[-1], *matched)
         check = cp.check_labels(fit, **take_labelled(new_labels, channel))

@@ -91,7 +91,7 @@ class SeveralTables(Fitting):
     """Tables with readings by several judges, and settings of a fit."""
 
     also: options.Also = ()
-    "Table with readings by further judges; may be repeated."
+    "Table with readings by additional judges; may be repeated."
     readers: options.List = ()
     "Columns of ratings, one per judge; requires --options."
     reader: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -127,8 +127,8 @@ def fuse(
 
     if len(table.readers) > 1 and tables.judge in table.readers:
         raise InputError(
-            f"fusion uses all {len(table.readers)} judges, not only --judge {tables.judge}. Remove "
-            "--judge, or calibrate only this judge with `cordial calibrate`."
+            f"fusion uses all {len(table.readers)} judges, but --judge {tables.judge} names one. "
+            "Remove --judge, or calibrate only this judge with `cordial calibrate`."
         )
     fusion = cp.Fusion(table.scale, readers=table.readers, **settings)
     provenance = tables.identify(whole)
@@ -166,7 +166,7 @@ def shift(
     Args:
         output: Table to write (.csv, .parquet, .jsonl): item_id, user, p_..., mean, label.
         user: Column that names the user, if not `user`.
-        calibrator: Calibrator to which user shifts are added; by default, one fitted to LABELS.
+        calibrator: Calibrator to add user shifts to; by default, one fitted to LABELS.
     """
     from cordial_ppl.tables import read_columns
     from cordial_ppl.tables.roles import spell

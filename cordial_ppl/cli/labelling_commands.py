@@ -41,7 +41,7 @@ class Wanted:
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
     "Number of texts to label."
     width: Annotated[float | None, Parameter(metavar="W")] = None
-    "With --more: forecast the labels needed to narrow the mean's interval to plus or minus W."
+    "With --more: forecast how many labels narrow the mean's interval to plus or minus W."
 
 
 @command
@@ -65,7 +65,7 @@ def plan(
     """
     output, labelled, by = wanted.output, wanted.labelled, wanted.by
     if output is None and wanted.more is None:
-        raise InputError("name a table to write (-o to-label.csv) or a calibrator (--more).")
+        raise InputError("nothing to do. Pass -o to-label.csv, or a calibrator with --more.")
     if wanted.width is not None and (wanted.more is None or not wanted.width > 0):
         raise InputError("--width must be above 0 and needs a calibrator (--more).")
     from cordial_ppl.tables import check_unfilled, match_labels, read_labels, read_readings
@@ -147,7 +147,7 @@ class Labelling:
     texts: options.File = None
     "Table with the ids and the texts, if READINGS lacks the texts."
     output: Annotated[options.Output, options.ending(".jsonl", ".ndjson"), options.Out] = LABELS
-    "File of labels to write (.jsonl); new labels are added to an existing file."
+    "File of labels to write (.jsonl); if it exists, new labels are added to it."
     annotator: Annotated[str | None, Parameter(metavar="NAME")] = None
     "Your name, stored with each label; by default your user name. Use a separate OUT per person."
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
@@ -161,7 +161,7 @@ class Labelling:
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
     "Options that count as a pass (for example 4,5), for requirements such as `pass >= .8`."
     port: Annotated[int, options.whole(0, 65535), PORT] = 0
-    "Port of the page on this machine; by default any free port."
+    "Local port for the page; by default any free port."
 
 
 @command
@@ -252,11 +252,11 @@ class Costs:
     person: Annotated[float | None, Parameter(metavar="COST")] = None
     "Cost of asking a person to label a text, in the same unit as the other costs."
     agree: Annotated[float | None, Parameter(metavar="SHARE")] = None
-    "Required agreement of automatic decisions with people, such as .9; other texts go to people."
+    "Required agreement of automatic decisions with people, such as .9; people decide the others."
     level: Annotated[float, Parameter(metavar="P")] = 0.9
-    "Probability with which --agree is met."
+    "Probability that --agree is met."
     audit: Annotated[float, Parameter(metavar="SHARE")] = 0.05
-    "Share of automatically decided texts, drawn at random, for people to check as well."
+    "Share of automatically decided texts, drawn at random, that people also check."
 
 
 @command

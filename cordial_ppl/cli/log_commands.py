@@ -71,7 +71,7 @@ def read(
     output: Annotated[shared.Written | None, shared.Out, shared.TABLE_OUT] = None,
     labels: Annotated[
         shared.Written | None,
-        shared.option("Table of labels to write: human labels in FILE.", "LABELS", shared.FILES),
+        shared.option("Table to write for the human labels in FILE.", "LABELS", shared.FILES),
     ] = None,
     spell: shared.Spellings = (),
 ) -> Result:

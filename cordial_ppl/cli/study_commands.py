@@ -48,7 +48,7 @@ def learn_prior(
         tables: Tables in pairs: READINGS LABELS READINGS LABELS ...
         output: Prior to write (.cordial).
         leave_out: Task to exclude; may be repeated.
-        unit: Exponent with which a parameter scales with the number of options, such as drift=1.
+        unit: Power of the number of options with which a parameter scales, such as drift=1.
         rule: How to combine tasks: cautious (trust tasks as far as they agree) or paper.
     """
     units = dict(split_pairs("--unit", unit, "NAME=POWER, such as drift=1", float))
@@ -96,7 +96,7 @@ def check(
 
     Args:
         channel: Channel file (its code runs), or the name of a built-in channel.
-        readings: Table of readings for the check, instead of synthetic reviews.
+        readings: Table of readings to use instead of synthetic reviews.
         labels: Table of labels for some of the texts in --readings.
         simulations: Number of data sets for simulation-based calibration; by default none.
     """
@@ -134,7 +134,7 @@ class Comparison:
     draws: options.Number = 20
     "Number of random subsets to draw for each number of labels."
     report: options.Number | None = None
-    "Labelled texts kept for scoring; by default 1,000, or half of them if there are at most 1,000."
+    "Number of labelled texts to score; by default 1,000, or half if there are no more than 1,000."
     seed: options.Seed = 0
     engine: options.Engine = "local"
     "Run on this machine (`local`) or on the cluster at RAY_ADDRESS (`ray`)."

@@ -54,7 +54,7 @@ def test_whoever_stops_early_has_a_plan_too(cordial, refused, readings):
         for labels, out in ((filled, "o.csv"), (fill("fewer.csv", 12), "fewer-o.csv"))
     ]
     warned, both = (result.stderr.splitlines(keepends=True) for result in results)
-    assert "filled.jsonl: skipped 8 rows (of 20)" in warned[0] and warned[1:] == both
+    assert "filled.jsonl: skipped 8 of 20 rows" in warned[0] and warned[1:] == both
     assert read("o.csv") == read("fewer-o.csv")
     again = "plan", readings, "-n", 8, "--labelled", filled, "-o", "rest.csv"
     assert cordial(*again, "--quiet").stderr == warned[0]
@@ -69,7 +69,7 @@ def test_labels_of_several_people_stay_theirs(cordial, readings):
     people = {"item_id": ["text 0", "text 1", "text 0"], "label": ["1", "2", "3"]}
     write_table("people.csv", people | {"annotator": ["ann", "ann", "bob"]})
     cordial("plan", readings, "-n", 5, "--labelled", "people.csv", "-o", "p.csv")
-    with pytest.warns(match="5 rows .of 8."):
+    with pytest.warns(match="5 of 8 rows"):
         table = read_labels("p.csv", read_readings(readings).scale)
     assert [*zip(table.item_ids, table.labels, table.annotators or (), strict=True)] == [
         ("text 0", 0, "ann"),

@@ -158,10 +158,10 @@ shift r.csv soon.csv -o o.csv                              soon.csv|order
 shift r.csv few.csv -o o.csv                               8 labels|found 7
 shift r.csv l.csv -o o.csv --calibrator one.cordial --prior-of offset=0,1  --calibrator
 shift other.csv l.csv -o o.csv --calibrator one.cordial    other.csv
-sweep r.csv l.csv -o s.csv --methods raw --budgets 11       has 10 texts|10 texts that are scored
+sweep r.csv l.csv -o s.csv --methods raw --budgets 11       has only 10 texts|other 10
 sweep r.csv l.csv -o s.csv --methods raw --budgets 4,x      --budgets|'x'
 sweep r.csv l.csv -o s.csv --methods raw,platt --budgets 4  'platt'
-sweep r.csv l.csv -o s.csv --methods raw --budgets 16 --config sweep.toml  has 15 texts|5 texts that
+sweep r.csv l.csv -o s.csv --methods raw --budgets 16 --config sweep.toml  has only 15 texts|other 5
 calibrate r.csv l.csv -o o.csv --channel MODELS/drift.py    channel 'drift'|no column 'time'
 calibrate r.csv l.csv -o o.csv --prior-of offset           offset=0,0.5
 calibrate r.csv l.csv -o o.csv --prior-of magic=0,1        magic
