@@ -59,7 +59,7 @@ def check_cells(noun: str, cells: Any, count: int) -> list[str]:
         raise InputError(f"{noun} must have one name for each of {count} texts; got {len(column)}.")
     empty = [row for row, cell in enumerate(column) if is_missing(cell)]
     if empty:
-        raise InputError(f"{noun} must not be missing; no value in {name_rows(empty)}.")
+        raise InputError(f"{noun} are missing in {name_rows(empty)}.")
     names = [*map(str, column)]
     warn_of_lookalikes(noun, names)
     return names

@@ -36,7 +36,7 @@ def readings_from_probabilities(p: Any, *, source: Source = GIVEN) -> Float64[np
     off = np.flatnonzero(np.abs(totals - 1) > SUM_TOLERANCE)
     if off.size:
         raise InputError(
-            f"probabilities do not sum to one in {name_rows(off, table.where)} (first sum: "
+            f"probabilities in {name_rows(off, table.where)} do not sum to one (first sum: "
             f"{totals[off[0]]:.6g}). Divide each row by its sum, or pass logits or counts."
         )
     with np.errstate(divide="ignore"):

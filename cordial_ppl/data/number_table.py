@@ -45,7 +45,7 @@ def warn_of_unread(unread: Unread) -> None:
     options, rows, texts, first = unread
     warn(
         f"found no reading for {count(options, 'option')} in {rows} of {texts} rows (first: "
-        f"{first}). Missing options get the smallest value of their row."
+        f"{first}). Missing options get the smallest value in their row."
     )
 
 
@@ -107,7 +107,7 @@ class NumberTable:
             rows = name_rows(np.flatnonzero(zeros), source.where)
             warn(
                 f"all options are 0 for {zeros.sum()} of {len(zeros)} texts ({rows}). These texts "
-                "count as texts without a reading."
+                "are treated as having no reading."
             )
             self.numbers = np.where(zeros[:, None], np.nan, self.numbers)
         self.read = ~is_unread(self.numbers) | (not gaps)
@@ -150,9 +150,9 @@ class NumberTable:
         if unread.size:
             low = "below -1e9" if np.isfinite(logits[unread[0]]).all() else "-inf or empty"
             raise InputError(
-                f"every option is {low} in {name_rows(unread, self.where)}. A text needs a "
-                "reading for at least one option. For a text without a reading, use a row of NaN, "
-                "or empty cells in a table."
+                f"every option is {low} in {name_rows(unread, self.where)}. Add a "
+                "reading for at least one option. If the text has no reading, fill its row with "
+                "NaN, or leave all its cells empty in a table."
             )
         lowest = np.where(missing, np.inf, logits).min(axis=1)
         floors = lowest + np.where(read == 1, ONE_OPTION_FLOOR, 0.0)

@@ -59,7 +59,7 @@ def as_logits(
     inside = len(numbers) >= SURE and numbers.min() >= 0 and numbers.max() <= 1
     if inside and np.allclose(numbers.sum(axis=1), 1):
         warn(
-            "the logits of every text are in 0..1 and sum to one. If these numbers are "
+            "the logits of every text lie between 0 and 1 and sum to one. If they are "
             "probabilities, use readings_from_probabilities, or name table columns p_OPTION."
         )
     # Sums round by their order in memory, and a data frame is stored column by column.

@@ -202,7 +202,7 @@ class Scale:
         if max(finite) < self.size:
             listed = ", ".join(f"{number:g}" for number in sorted(finite))
             raise SettingNeeded(
-                f"{noun} {listed} do not show whether {quote(first)} is number 0 or 1.",
+                f"{noun} {listed} are ambiguous: {quote(first)} may be number 0 or 1.",
                 "Name the options by their numbers, for example from 1",
                 "options",
                 names,
@@ -305,9 +305,7 @@ class Scale:
         empty = [i for i in bad if is_missing(cells[i])]
         if empty:
             rows = name_rows(empty, where)
-            return InputError(
-                f"{noun} must not be missing; no value in {rows}. Remove rows without a value."
-            )
+            return InputError(f"{noun} are missing in {rows}. Remove rows without a value.")
         rows_of: dict[str, list[int]] = {}
         for i in bad:
             rows_of.setdefault(quote(cells[i]), []).append(i)

@@ -89,7 +89,7 @@ def read_annotators(
     lines = name_rows([row for row, key in enumerate(keys) if key == repeated], columns.where)
     if people is not None:
         raise InputError(
-            f"{columns.path}: annotator {person} labels {item} more than once ({lines}). Keep "
+            f"{columns.path}: annotator {person} labelled {item} more than once ({lines}). Keep "
             "only one of these rows."
         )
     name = nearest("annotator", [name for name in columns.schema if name not in FIXED], PEOPLE)

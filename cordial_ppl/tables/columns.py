@@ -87,7 +87,7 @@ def skip_blank(columns: Columns, name: str, scale: Scale | None = None) -> Colum
             f"{columns.path} has no {name}: column {name!r} is empty in all {count} rows."
         )
     if filled < count:
-        warn(f"{columns.path}: skipped {count - filled} rows (of {count}) without a {name}.")
+        warn(f"{columns.path}: skipped {count - filled} of {count} rows: no {name}.")
     return part
 
 
@@ -220,5 +220,5 @@ def name_items(columns: Columns) -> pl.Series:
     items = columns.collect(named("item_id")).to_series()
     if unnamed := (items == "").arg_true().to_list():
         rows = name_rows(unnamed, columns.where)
-        raise InputError(f"{columns.path}: every row needs an item_id; no value in {rows}.")
+        raise InputError(f"{columns.path}: item_id is missing in {rows}.")
     return items

@@ -75,7 +75,7 @@ class LabelTable:
         names = [name for name in list_distinct(self.columns, "probability_by") if name]
         if len(names) > 1:
             several = list_names(names)
-            raise InputError(f"{self.columns.path} mixes plans by {several}. Keep only one plan.")
+            raise InputError(f"{self.columns.path} has plans grouped by {several}. Keep one plan.")
         return names[0] if names else None
 
     def check_single(self, consumer: str) -> None:

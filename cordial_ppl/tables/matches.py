@@ -127,7 +127,7 @@ def _check_tasks(readings: ReadingTable, labels: LabelTable) -> None:
     if here and there and not {*here} & {*there}:
         raise InputError(
             f"{readings.columns.path} has readings for the task {list_names(here)}, but "
-            f"{labels.columns.path} has labels for {list_names(there)}. Pass tables of one task."
+            f"{labels.columns.path} has labels for {list_names(there)}. Pass tables for one task."
         )
     if len(here) > 1:
         warn(

@@ -159,7 +159,7 @@ def identify(
         made[name] = [next(iter(values))]
     if others := differences(made, every):
         warn(
-            f"{path}: some unlabelled readings were made differently ({'; '.join(others)}), so "
-            "their bias may differ. Label some of these texts, or remove their rows."
+            f"{path}: readings of some unlabelled texts were made differently ("
+            f"{'; '.join(others)}), so their bias may differ. Label some texts, or remove the rows."
         )
     return made | {"labels": sorted({*read_makers(labels, every)})}

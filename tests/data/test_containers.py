@@ -46,7 +46,7 @@ def test_what_names_no_option_is_named_itself(options: Any, found: str) -> None:
 
 def test_masked_labels_users_weights_and_strata_are_missing() -> None:
     probs = np.full((5, 3), 1 / 3)
-    with pytest.raises(cp.InputError, match="must not be missing; no value in row 2"):
+    with pytest.raises(cp.InputError, match="are missing in row 2"):
         cp.TemperatureScaling().fit(LOGITS, list(MASKED))
     with pytest.raises(cp.InputError, match="the user is missing in row 2"):
         cp.UserShift().fit(probs, LABELS, list(MASKED))

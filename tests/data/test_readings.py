@@ -100,9 +100,9 @@ def test_counts_enter_as_smoothed_shares(counts, pseudo_count):
         (
             readings_from_probabilities,
             [[0.5, 0.5], [0.5, 0.6]],
-            "not sum to one in row 1 .first sum: 1.1",
+            "in row 1 do not sum to one .first sum: 1.1",
         ),
-        (readings_from_probabilities, [[50, 50]], "not sum to one in row 0 .first sum: 100"),
+        (readings_from_probabilities, [[50, 50]], "in row 0 do not sum to one .first sum: 100"),
         (readings_from_probabilities, [[1.5, -0.5]], "found -0.5 in row 0, column 1"),
         (readings_from_probabilities, [[np.nan, 1]], "found nan in row 0, column 0"),
         (readings_from_counts, [[1, -1]], "found -1 in row 0, column 1"),
@@ -138,7 +138,7 @@ def test_masks_are_missing_options(mask):
 
 def test_probabilities_in_the_place_of_logits_are_warned_of():
     probs = np.random.default_rng(0).dirichlet(np.ones(4), 20)
-    with pytest.warns(CordialWarning, match="If these numbers are probabilities"):
+    with pytest.warns(CordialWarning, match="If they are probabilities"):
         as_logits(probs)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -326,7 +326,7 @@ def test_a_part_of_an_id_may_be_missing_in_one_place(text):
     path = text("r.csv", "q,model,p_1,p_2", "x,,.4,.6", ",x,.5,.5")
     assert read_readings(path, id=["q,model"]).item_ids == ["x|", "|x"]
     path = text("r.csv", "q,model,p_1,p_2", "x,,.4,.6", ",,.5,.5")
-    with pytest.raises(InputError, match="needs an item_id; no value in line 3"):
+    with pytest.raises(InputError, match="item_id is missing in line 3"):
         read_readings(path, id=["q,model"])
 
 
