@@ -118,7 +118,7 @@ def forecast(
     texts = enter(fit := as_fit(fit), logits, covariates).read
     if not can_forecast(fit):
         raise InputError(
-            "this calibrator cannot forecast, because it has no folds or no channel with "
+            "this calibrator cannot forecast, because it lacks folds or a channel with "
             "posterior draws. Fit a Cordial calibrator with the default inference method."
         )
     with doing("forecasting the gain from more labels"):
@@ -179,7 +179,7 @@ def monitor(
     sizes = [len(each.labels) for each in entered]
     if texts is None and len({*sizes}) > 1:
         raise InputError(
-            "without text names, all readings must have the same texts in the same order; got "
+            "without text names, all readings must cover the same texts in the same order; got "
             f"{' and '.join(map(str, sizes))} rows. Name the texts: texts=[names, ...]."
         )
     texts = [range(size) for size in sizes] if texts is None else texts

@@ -78,8 +78,8 @@ def decide(
         )
     if not fit.has_draws:
         raise InputError(
-            "decisions need posterior draws. Fit a stack with channels, such as Cordial, with an "
-            'inference method other than "mode".'
+            "decisions need posterior draws. Fit a stack with channels, such as Cordial, and use "
+            'an inference method other than "mode".'
         )
     losses = _weigh_errors(rule, fit.scale)
     probs, labelled = predict(fit, texts)[0], np.zeros(len(texts.labels), bool)

@@ -146,8 +146,8 @@ class Forecast:
         labels = min(labels, max(self.texts, self.labels))
         if self.loss is None or labels < self.labels:
             raise InputError(
-                f"a forecast needs at least {FEWEST} labels and a target no lower than their "
-                f"number; got {self.labels} labels and target {labels}."
+                f"a forecast needs at least {FEWEST} labels, and its target must not be below "
+                f"their number; got {self.labels} labels and target {labels}."
             )
         rest = 1 - self.labels / labels
         gain = GAIN_SHARE * self.gap * rest

@@ -136,7 +136,7 @@ def plan(
     if (homes[units] != codes).any():
         row = int((homes[units] != codes).argmax())
         raise InputError(
-            f"the cluster of row {row} contains texts from several groups. Pass no groups, or "
+            f"the cluster of row {row} contains texts from several groups. Omit groups, or "
             "split the clusters by group."
         )
     means = np.bincount(units, np.where(np.isnan(scores), scale.values[-1], scores)) / sizes
@@ -144,9 +144,7 @@ def plan(
     order = _spread(means, homes, seen, int((~seen).sum()), rng)
     reached = np.flatnonzero(sizes[order].cumsum() >= n)
     if not reached.size:
-        raise InputError(
-            f"n = {n} exceeds the {sizes[~seen].sum()} texts in clusters without a label."
-        )
+        raise InputError(f"n = {n} exceeds the {sizes[~seen].sum()} texts in unlabelled clusters.")
     order = order[: int(reached[0]) + 1]
     rows = np.concatenate([np.flatnonzero(units == unit) for unit in order])
     _warn_of_clusters(n, len(rows), len(order) + int(seen.sum()))

@@ -370,7 +370,7 @@ def test_a_group_and_an_option_without_labels_are_not_known():
         ({"rows": ROWS + TEXTS}, "rows .* .0..299."),
         ({"rows": np.arange(40)}, r"logits\[0\] .* label 0"),
         ({"groups": NAMES[:-1]}, "groups .* 300 texts; got 299"),
-        ({"groups": [*NAMES[:-1], " "]}, "no value in row 299"),
+        ({"groups": [*NAMES[:-1], " "]}, "groups are missing in row 299"),
         ({"groups": np.arange(TEXTS)}, "300 groups, but at most 200"),
         ({"level": 1.0}, "level"),
         ({"draws": 1}, "draws"),

@@ -124,7 +124,7 @@ def test_the_ends_of_a_forecast():
     assert made(counts=[10, 400, 60]).counts == (60, 400)
     assert made(texts=300).needed(1e-9) == (300, 300, 300)
     assert made(texts=300).at(300).width == (0, 0, 0)
-    with pytest.raises(cp.InputError, match="a target no lower than their number"):
+    with pytest.raises(cp.InputError, match="target must not be below their number"):
         made().at(39)
     for width in (0.0, -1.0, float("nan")):
         with pytest.raises(cp.InputError, match="must be positive"):

@@ -132,7 +132,7 @@ def test_what_is_warned_of():
         ({"n": 58, "labelled": [1, 2, 3]}, "1 to 57 .the number of texts .* got 58"),
         ({"n": 0}, "got 0"),
         ({"groups": ["a"] * 59}, "one name for each of 60 texts; got 59"),
-        ({"groups": ["a"] * 59 + [None]}, "no value in row 59"),
+        ({"groups": ["a"] * 59 + [None]}, "groups are missing in row 59"),
         ({"labelled": [60]}, r"positions of texts .0..59.; got \[60\]"),
         ({"labelled": [-1]}, "got .-1"),
         ({"labelled": ["t1"]}, "got .'t1'"),

@@ -267,8 +267,7 @@ def as_probabilities(probabilities: Any, n: int) -> Float64[np.ndarray, " n"]:
     if len(shares) != n or wrong.size:
         result = f"{quote(shares[wrong[0]])} in {name_rows(wrong)}" if wrong.size else len(shares)
         raise InputError(
-            f"probabilities must contain one value above 0 and at most 1 for each of {n} labels; "
-            f"got {result}."
+            f"probabilities must have one value in (0, 1] for each of {n} labels; got {result}."
         )
     return shares
 
