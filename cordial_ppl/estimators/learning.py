@@ -75,7 +75,7 @@ def learn_prior(
         leave_out: tasks to exclude, by name.
         rule: "cautious", as above, or "paper".
         vector: also learn parameters of single options, from tasks with the same number of options.
-        units: exponents with which other parameters scale with the number of options, such as
+        units: powers of the number of options with which other parameters scale, such as
             ``{"drift": 1}``.
         seed: seed of the random choice of labels from large tasks.
 

@@ -201,7 +201,7 @@ class Stack(Estimator[Fit]):
 
         Raises:
             NotFittedError: ``fit`` was not called yet.
-            InputError: the readings are invalid, or the calibrator has no folds or no channel with
+            InputError: the readings are invalid, or the calibrator lacks folds or a channel with
                 draws.
         """
         return answers.forecast(self.fit_, logits, covariates, counts=counts)

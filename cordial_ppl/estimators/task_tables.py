@@ -119,7 +119,7 @@ def _list_choices(
             f"{', '.join(wanted)}. Add the column, or choose the task to which the labels belong."
         )
     if here and there and not here.keys() & there:
-        raise InputError(f"{labels} has no labels for any task of {readings}: {', '.join(here)}.")
+        raise InputError(f"{labels} has no labels for any task in {readings}: {', '.join(here)}.")
     if not here and (not tasks or readings.stem in tasks):
         wanted = {"": None}
     for name, task in wanted.items():

@@ -140,8 +140,8 @@ def list_jobs(
         for n in budgets:
             if check_number("budgets", n, 1, whole=True) > size:
                 raise InputError(
-                    f"budget {n} is too large: task {task.name!r} has {size} texts from which to "
-                    f"draw labels, besides the {scored} texts that are scored."
+                    f"budget {n} is too large: task {task.name!r} has only {size} texts to draw "
+                    f"labels from; the other {scored} are scored."
                 )
         texts = [(each.logits, each.covariates, each.labels) for each in (task.pool, task.report)]
         data = _digest(task.name, task.reader, task.scale.options, task.seed, texts)

@@ -74,8 +74,8 @@ def split_task(
     texts, count = label_readings(readings, labels, scale, covariates), len(readings)
     if not 0 < report < count:
         raise InputError(
-            f"task {name!r} has {count} labelled texts, so report={report} is not possible. Score "
-            f"1 to {count - 1} texts; labels are drawn from the rest."
+            f"task {name!r} has {count} labelled texts, but report={report}. Score 1 to "
+            f"{count - 1} of them; labels are drawn from those not scored."
         )
     order = np.random.default_rng([check_seed(seed), SPLIT]).permutation(count)
     scored, rest = np.split(order, [report])
@@ -98,7 +98,7 @@ def read_tasks(
     Args:
         readings: table of readings.
         labels: table of labels.
-        report: number of labelled texts to score methods on; by default 1,000, or half of fewer.
+        report: number of labelled texts to score methods on; by default 1,000, or half if fewer.
         reader: the judge; by default every judge of the table.
         task: the task; by default every one; named after the file where no column names tasks.
         channels: channels whose covariates are read too.

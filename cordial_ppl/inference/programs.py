@@ -171,10 +171,10 @@ def note_time(target: Target, seconds: float, terms: int) -> None:
     target.seconds += seconds
     if before <= PATIENCE < target.seconds and target.pace > SLOW * PACE:
         warn(
-            f"the density of channel {target.channel.name!r} takes {1e9 * target.pace:.0f} ns for "
-            f"each option of a text, about {target.pace / PACE:.0f} times as long as the mixture, "
-            "so fits are slower in proportion. Look for a closed form of functions that JAX "
-            "computes in many steps, such as betainc."
+            f"evaluating channel {target.channel.name!r} takes {1e9 * target.pace:.0f} ns per "
+            f"option of a text, about {target.pace / PACE:.0f} times as long as the mixture, so "
+            "fits are proportionally slower. Look for a closed form of functions that JAX computes "
+            "in many steps, such as betainc."
         )
 
 

@@ -215,7 +215,7 @@ class Target:
                 f"({', '.join(self.coordinates)}); got shapes {loc.shape} and {scale.shape}."
             )
         if not (np.isfinite(loc).all() and np.isfinite(scale).all() and (scale > 0).all()):
-            raise InputError("prior locations must be finite, prior scales finite and positive.")
+            raise InputError("prior locations and scales must be finite, and scales positive.")
         for site in self.sites:
             default = [part[site.slice] for part in self.prior]
             replaced = [part[site.slice] for part in (loc, scale)]

@@ -82,9 +82,9 @@ def describe(
         for index, (site, *pair) in enumerate(zip(sites, *transforms, strict=True)):
             if not all(map(np.array_equal, *map(jax.tree.leaves, pair))):
                 raise ChannelError(
-                    f"channel {channel.name!r} samples {site.name!r} on a space that depends on "
-                    "another parameter or on the texts. Sample on a fixed space, such as (0, 1), "
-                    "and rescale the value in the model."
+                    f"in channel {channel.name!r}, the support of {site.name!r} depends on another "
+                    "parameter or on the texts. Use a fixed support, such as (0, 1), and rescale "
+                    "the value in the model."
                 )
             # Of arrays, in place of what was traced.
             sites[index] = site._replace(transform=pair[0])

@@ -97,8 +97,8 @@ def counting_memory() -> Iterator[None]:
         where = sys.modules["jax"].default_backend() if "RESOURCE" in words else "this machine"
         reason = " ".join(words.split())[:200].rstrip(".")
         raise CordialError(
-            f"out of memory on {where}: {reason or type(error).__name__}. Free memory, give the "
-            "process more, or set JAX_PLATFORMS=cpu if an accelerator ran out."
+            f"out of memory on {where}: {reason or type(error).__name__}. Free memory, allow the "
+            "process more memory, or set JAX_PLATFORMS=cpu if an accelerator ran out of it."
         ) from error
 
 

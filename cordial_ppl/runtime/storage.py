@@ -217,7 +217,7 @@ def _opening(path: str | Path, kind: str) -> Iterator[tuple[Any, dict[str, Any]]
         header = json.loads(file.metadata()["cordial"])
         if header["version"] != VERSION:
             raise FileError(
-                f"{path} has file format {int(header['version'])}, but this cordial_ppl reads "
+                f"{path} has file format {int(header['version'])}, but this version reads "
                 f"format {VERSION}. Fit again, or install the version that wrote the file."
             )
         yield file, header

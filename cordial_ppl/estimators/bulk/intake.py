@@ -85,8 +85,8 @@ def warn_of_kind(path: Path, fit: AnyFit, readings: Path, table: ReadingTable) -
             advice += " A calibrator corrects one model under one prompt. Label some of these "
             advice += "texts and fit a new calibrator."
         warn(
-            f"the readings in {readings} were made differently from those to which {path} was "
-            f"fitted: {'; '.join(others)}.{advice}"
+            f"the readings in {readings} were made differently from those used to fit {path}: "
+            f"{'; '.join(others)}.{advice}"
         )
     return others
 
@@ -108,6 +108,6 @@ def warn_of_drift(path: Path, fit: Fit, readings: Path, drift: Drift | None) -> 
     if drift is not None and drift.alarm:
         warn(
             f"{readings}, {path}: {drift.describe(fit.scale)}. Either the texts or the judge has "
-            "changed, or the table covers only some texts, such as one system's. Label a few "
-            "texts of this table; `cordial report` then shows whether the calibration still holds."
+            "changed, or the table covers only a subset, such as the texts of one system. Label a "
+            "few of its texts; `cordial report` then shows whether the calibration still holds."
         )

@@ -99,8 +99,8 @@ def as_order(order: Any, count: int, where: Where | None = None) -> Real[np.ndar
     if not valid.all():
         row = int(valid.argmin())
         raise InputError(
-            "order must be finite numbers that increase with time, or dates (ISO 8601 if text), "
-            f"either all with a time zone or all without; got {quote(cells[row])} in "
+            "order must be finite numbers that increase with time, or dates (ISO 8601 if text) "
+            f"that all have a time zone or all lack one; got {quote(cells[row])} in "
             f"{name_rows([row], where)}."
         )
     return times

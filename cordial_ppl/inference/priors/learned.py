@@ -146,7 +146,7 @@ class LearnedPrior:
         names = [fit.name for fit in fits]
         doubled = [name for name in names if names.count(name) > 1]
         if doubled:
-            raise InputError(f"fit {doubled[0]!r} is in two priors. Rename or exclude one fit.")
+            raise InputError(f"two priors contain fit {doubled[0]!r}. Rename or exclude one fit.")
         common = {
             name: channel
             for name, channel in self.channels.items()

@@ -118,7 +118,7 @@ class Priors:
             unknown = set(prior.values if isinstance(prior, NamedPrior) else ()) - names
             if unknown:
                 raise InputError(
-                    f"prior names an unknown parameter {min(unknown)!r}. The parameters are "
+                    f"unknown parameter {min(unknown)!r} in prior. The parameters are "
                     f"{', '.join(dict.fromkeys(site.parameter for site in sites))}."
                 )
 
@@ -170,7 +170,7 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
             names = f"only the channels {', '.join(channels)}" if channels else "no channel"
             raise InputError(f"prior may name {names}; got {name!r}.")
     if shared and not channels:
-        raise InputError(f"prior names {next(iter(shared))!r}, but the stack has no channel.")
+        raise InputError(f"the stack has no channel, so prior cannot name {next(iter(shared))!r}.")
     return Priors(by_channel, NamedPrior(shared, default) if shared else None, default)
 
 

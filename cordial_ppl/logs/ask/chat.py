@@ -129,7 +129,7 @@ class Chat:
             if status in (408, 409, 429) or status >= 500:
                 raise ServerError(reason) from error
             raise InputError(
-                f"{self.url} offers no {kind}s for {self.name!r} ({reason}). Check "
+                f"{self.url} returned no {kind} for {self.name!r} ({reason}). Check "
                 "--model, --server (the address up to /chat/completions, usually ending in /v1) "
                 "and --key-variable."
             ) from error

@@ -69,7 +69,7 @@ class LocalModel:
         torch, (prompt, options) = self._torch, self.tokenise(question)
         width = max(map(len, options)) - 1
         if len(prompt) + width >= self.longest:
-            raise Refused(f"{self.name!r} reads at most {self.longest} tokens, not {len(prompt)}")
+            raise Refused(f"prompt and answer exceed the {self.longest} tokens of {self.name!r}")
         # Options of one token share a row; padding comes after what counts.
         ends = [(one[:-1] + [0] * width)[:width] for one in (options if width else options[:1])]
         try:
@@ -78,7 +78,7 @@ class LocalModel:
                 logits = self.model(input_ids=inputs).logits[:, len(prompt) - 1 :].float()
                 every = torch.log_softmax(logits, dim=-1).double().cpu().numpy()
         except torch.OutOfMemoryError as error:
-            raise Refused(f"{len(prompt)} tokens do not fit into the device's memory") from error
+            raise Refused(f"{len(prompt)} tokens do not fit in the device's memory") from error
         pairs = zip(options, cycle(every), strict=False)
         scores = [float(sum(row[i, token] for i, token in enumerate(one))) for one, row in pairs]
         return {"scores": dict(zip(self.options, scores, strict=True)), "decoding": self.decoding}

@@ -53,7 +53,7 @@ class Prompt:
     def __post_init__(self) -> None:
         """Check that the prompt asks about a text, and lists the options if their order counts."""
         if not self.columns:
-            raise InputError("a prompt must contain a column of the table, such as {text}.")
+            raise InputError("a prompt must refer to a column of the table, such as {text}.")
         if self.permutations > (self.scale.size if "{options}" in self.text else 1):
             raise InputError(
                 f"--permutations must be at most {self.scale.size}, and the prompt must contain "
