@@ -35,7 +35,7 @@ class Wanted:
     more: Annotated[Path | None, Parameter(metavar="CALIBRATOR", group=options.FILES)] = None
     "Calibrator from `cordial fit`, to forecast how it would improve with more labels."
     by: Column = None
-    "Column, such as `system`, whose values each get the same number of labels."
+    "Column, such as `system`; each of its values gets the same number of labels."
     cluster: Column = None
     "Column that groups related texts, such as `conversation`. Whole groups are labelled."
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
@@ -153,7 +153,7 @@ class Labelling:
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
     "Number of texts to label."
     by: Column = None
-    "Column, such as `system`, whose values each get the same number of labels."
+    "Column, such as `system`; each of its values gets the same number of labels."
     require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()
     'Requirement such as "mean >= 4" or "A - B > 0"; the page shows when it is decided.'
     within: Annotated[float | None, Parameter(metavar="W")] = None

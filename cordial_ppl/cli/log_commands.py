@@ -59,7 +59,7 @@ class Chosen:
     "Format of FILE, if not recognised automatically."
     after: After = None
     round: shared.Rounding = None
-    "Rule for values between two options: half-up, nearest-even, or split (half for each option)."
+    "Rule for values between two options: half-up, nearest-even, or split (a share to each option)."
 
 
 @command

@@ -159,7 +159,7 @@ class Columns:
     keep_form: Annotated[bool, Parameter(group=OUTPUT)] = False
     "Write CSV files in the format of READINGS: same separator, decimal mark and id column."
     round: Rounding = None
-    "Rule for values between two options: half-up, nearest-even, or split (half for each option)."
+    "Rule for values between two options: half-up, nearest-even, or split (a share to each option)."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -202,7 +202,7 @@ def monitor(
         if not again.any():
             raise InputError(
                 f"look {t} ({list_names(each, 2)}) shares no text with the first readings "
-                f"({list_names(first, 2)}). Include some of the first texts under the same names."
+                f"({list_names(first, 2)}). Include some of those texts under the same names."
             )
         rows = [first[name] for name in each if name in first]
         stated[rows, t] = state(read.logits)[0][again]

@@ -56,7 +56,7 @@ class Drift(NamedTuple):
         """Describe the difference in words."""
         figures = f"p = {self.p:.2g}, {self.texts[1]:,} texts against {self.texts[0]:,} fitted"
         if not self.alarm:
-            how = "no more than by chance" if self.p > RATE else "too little to matter"
+            how = "no more than expected by chance" if self.p > RATE else "too little to matter"
             return f"the readings differ from those in the fit {how} ({figures})"
         words = f"the readings differ from those in the fit ({figures}): "
         if self.share < LEAST:

@@ -195,7 +195,7 @@ def test_what_a_sheet_shows_otherwise(desk, doubt):
         found = read_labels("desk.xlsx", readings.scale)
     places = {"hidden": "row 5", "column": "hidden columns were read (1 found: AB)"}
     places |= {"sheet": "'final', and ignored 'draft'", "merged": "D4:D5", "formula": "B4"}
-    texts = [str(warning.message) for warning in caught if "a label" not in str(warning.message)]
+    texts = [str(warning.message) for warning in caught if "no label" not in str(warning.message)]
     assert [places[doubt] in text for text in texts] == [True] * (doubt in places)
     assert len(found.labels) == LABELLED - (doubt == "formula")
 
