@@ -375,7 +375,7 @@ def test_a_group_and_an_option_without_labels_are_not_known():
         ({"level": 1.0}, "level"),
         ({"draws": 1}, "draws"),
         ({"probabilities": np.zeros(40)}, "probabilities"),
-        ({"probabilities": [0.5] * 39 + [1.5]}, "above 0 and at most 1 .* got 1.5 in row 39"),
+        ({"probabilities": [0.5] * 39 + [1.5]}, "one value in .0, 1. .* got 1.5 in row 39"),
         ({"probabilities": [0.5] * 39 + [np.nan]}, "probabilities must be finite.* row 39"),
         ({"probabilities": [0.5]}, "for each of 40 labels; got 1[.]"),
         ({"probabilities": ["likely"] * 40}, "probabilities must be numbers"),

@@ -160,7 +160,7 @@ def test_clusters_of_unlike_sizes_are_fewer():
         ({"rows": [3]}, "one distinct position .0..199. for each of 2 labels"),
         ({"rows": [0.5, 1.0]}, "one distinct position .0..199. for each of 2 labels"),
         ({"strata": [0, 1]}, "strata must have one entry per text: expected 200; got 2"),
-        ({"probabilities": [0.5, 1.5]}, "above 0 and at most 1 .* got 1.5 in row 1"),
+        ({"probabilities": [0.5, 1.5]}, "one value in .0, 1. .* got 1.5 in row 1"),
         ({"probabilities": [0.5]}, "for each of 2 labels"),
         ({"level": 1.0}, "level must be between 0 and 1"),
     ],

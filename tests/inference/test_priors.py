@@ -138,7 +138,7 @@ def test_fits_are_the_modes(learned):
     both = learned.join(cp.learn_prior([TASKS["ours"]] * 2, channels=[DRIFTING], seed=1))
     assert list(both.channels) == ["drifting"] and len(both.fits) == 4
     for change, message in {
-        lambda: whole.join(whole): "'task 0' is in two",
+        lambda: whole.join(whole): "two priors contain fit 'task 0'",
         lambda: table(("location",)).join(learned): "no channel in common",
         lambda: whole.leave_out(["task 9"]): r"'task 9'. The tasks .* leave_out=\('task 0',\)",
         lambda: whole.leave_out("task 0"): "got 'task 0'",
@@ -325,7 +325,7 @@ def test_one_parameter_is_replaced_and_the_others_are_not(name, value, expected)
 @pytest.mark.parametrize(
     ("prior", "message"),
     [
-        ({"magic": (0.0, 1.0)}, "unknown parameter 'magic'. The parameters are"),
+        ({"magic": (0.0, 1.0)}, "unknown parameter 'magic' in prior. The parameters are"),
         ({"mixture": {"bias": (0.0, 1.0)}}, "unknown parameter 'bias'"),
         ({"offset": 0.5}, "a NumPyro distribution; got 0.5"),
         ({"offset": (0.0, -1.0)}, "a positive scale, .* got "),
