@@ -160,6 +160,6 @@ def identify(
     if others := differences(made, every):
         warn(
             f"{path}: readings of some unlabelled texts were made differently ("
-            f"{'; '.join(others)}), so their bias may differ. Label some texts, or remove the rows."
+            f"{'; '.join(others)}), so their bias may differ. Label some of them, or remove them."
         )
     return made | {"labels": sorted({*read_makers(labels, every)})}

@@ -128,7 +128,7 @@ def test_decision_models_refuse_and_fail_as_others_do(ask, server):
     shown = ask("--server", address, "--question", "How?", status=1).stderr
     assert "not a decision" in shown and "Traceback" not in shown
     server.respond = lambda request: (404, {"error": {"message": "no such model"}})
-    assert "no decisions for 'tiny'" in ask("--server", address, "--question", "?", status=2).stderr
+    assert "no decision for 'tiny'" in ask("--server", address, "--question", "?", status=2).stderr
 
 
 @pytest.mark.parametrize("zipped", [False, True])
