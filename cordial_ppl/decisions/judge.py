@@ -125,22 +125,22 @@ class Reader(NamedTuple):
 
     def list_faults(self, scale: Scale) -> tuple[Fault, ...]:
         """Say what labels are overall, at the ends, in the middle and at the commonest option."""
-        own, rows, sure = self._signed(scale), [], self.certain
+        signed, rows, sure = self._signed(scale), [], self.certain
         unit = "" if (np.abs(np.diff(scale.values)) == 1).all() else " classes"
-        (whole, low, high), side = own.overall, "low" if own.side > 0 else "high"
+        (whole, low, high), side = signed.overall, "low" if signed.side > 0 else "high"
         size, more = number(abs(whole), 2), "higher" if whole > 0 else "lower"
         words = "no clear bias overall"
-        if own.side:
+        if signed.side:
             words = f"rates {size}{unit} too {side} on average"
         elif low > 0 or high < 0:
             words = f"labels are {size}{unit} {more} on average, possibly by chance"
-        rows.append(("bias", own.overall, words))
+        rows.append(("bias", signed.overall, words))
         for option in self._shown:
-            if (bias := own.bias[option]) is not None:
+            if (bias := signed.bias[option]) is not None:
                 size = number(abs(bias.value), 2)
                 if size == "0" or bias.low <= 0 <= bias.high:
                     words = "no clear bias"
-                elif bias.value * own.side > 0:
+                elif bias.value * signed.side > 0:
                     words = f"rates {size}{unit} too {side}"
                 else:
                     words = f"labels are {size}{unit} {'higher' if bias.value > 0 else 'lower'}"
