@@ -9,12 +9,12 @@ of all texts, of 70 % or of half of them.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from measurement import Key, Line, Means, Measurement
 from real import EMBEDDED, SOURCES, half_of, list_tasks, split_task, trained_without
+from spoiling import shuffle
 
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import by_text
@@ -49,7 +49,7 @@ def run(draw: int, source: str, task: str, reader: str, share: float) -> dict[st
     pairs = list_tasks((EMBEDDED,) if source == EMBEDDED else SOURCES)
     rng = np.random.default_rng([draw, pairs.index((source, task, reader)), round(10 * share)])
     reading = split_task(source, task, reader)
-    pool, held_out = (shuffle(texts, share, rng) for texts in (reading.pool, reading.report))
+    pool, held_out = (shuffle(texts, rng, share) for texts in (reading.pool, reading.report))
     order, scale, truth = rng.permutation(len(pool.labels)), reading.scale, held_out.labels
     settings = Cordial(prior=trained_without(source), seed=draw).settings
     losses, ahead, verdicts = {}, {}, []
@@ -93,14 +93,6 @@ def compare(step: Any, now: float, then: float) -> Line:
         "gain error": came - gain,
         "gain covers": least <= came <= most,
     }
-
-
-def shuffle(texts: Labelled, share: float, rng: np.random.Generator) -> Labelled:
-    """Deal the readings of a share of the texts anew."""
-    rows = np.flatnonzero(rng.random(len(texts.logits)) < share)
-    logits = texts.logits.copy()
-    logits[rows] = logits[rng.permutation(rows)]
-    return replace(texts, logits=logits)
 
 
 FORECASTS = Means(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -20,11 +21,6 @@ def shuffle(texts: Labelled, rng: np.random.Generator, share: float = 1.0) -> La
     rows[some] = rng.permutation(some)
     covariates = {name: column[rows] for name, column in texts.covariates.items()}
     return replace(texts, logits=texts.logits[rows], covariates=covariates)
-
-
-def shuffle_half(texts: Labelled, rng: np.random.Generator) -> Labelled:
-    """Give half of the texts the reading of another."""
-    return shuffle(texts, rng, 0.5)
 
 
 def stretch(texts: Labelled, rng: np.random.Generator) -> Labelled:
@@ -63,7 +59,7 @@ def _centre(logits: np.ndarray) -> np.ndarray:
 KINDS: dict[str, tuple[Spoil, ...]] = {
     "shuffled": (shuffle,),
     "unused between": (stretch,),
-    "unused between, half shuffled": (shuffle_half, stretch),
+    "unused between, half shuffled": (partial(shuffle, share=0.5), stretch),
     "unused between, shuffled": (shuffle, stretch),
     "unused at the ends": (pad,),
     "unused at the ends, shuffled": (shuffle, pad),
