@@ -20,7 +20,6 @@ from cordial_ppl.estimators.fusion import Fusion
 from cordial_ppl.estimators.fusion.fusion_fit import COUNTS, JOINT, READER_COUNT, FusionFit
 from cordial_ppl.estimators.fusion.panel import as_reader_logits
 from cordial_ppl.estimators.named import LogitStack
-from cordial_ppl.estimators.users.spreads import Spreads
 from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.stack.calibrators.dirichlet import GRID, RIDGE, Dirichlet
 from cordial_ppl.stack.calibrators.regression import fit_softmax
@@ -38,14 +37,8 @@ class CrossValidated(UserShift):
     ) -> T:
         """Choose sigma; it is the smallest where no label has earlier ones."""
         super().fit(probs, labels, users, order)
-        found: list[tuple[float, Spreads]] = []
-        for sigma in self._spreads.deviations:
-            self._spreads = Spreads.learn(self._totals, self._grid, np.array([sigma]), np.ones(1))
-            said, earlier = self.predict_in_order(probs, labels, users, order, afresh=True)
-            own = said[np.arange(len(said)), self.scale_.encode(labels)][earlier > 0]
-            found.append((-np.sum(np.log(np.maximum(own, FLOOR))), self._spreads))
-        self._spreads = min(found, key=lambda pair: pair[0])[1]
-        self.sigma_ = self._spreads.mean
+        codes, names = self.scale_.encode(labels), [*map(str, users)]
+        self._cross_validate(probs, codes, names, np.ones(len(codes)), order)
         return self
 
 
