@@ -22,8 +22,6 @@ from training import train_prior
 import cordial_ppl as cp
 from cordial_ppl.runtime.progress import doing
 
-BUDGETS = 5, 10, 20, 50
-
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Learn, train and write."""
@@ -56,7 +54,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             prior,
             [*zip(names, pools.values(), strict=True)],
             groups={name: name.split()[0] for name in names},
-            budgets=BUDGETS,
             draws=args.draws,
         )
     training.prior.save(args.out)
