@@ -1,6 +1,6 @@
 """What the paper finds, each with a criterion that is computed from products."""
 
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Sized
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,8 @@ class Finding(NamedTuple):
     ours: str
 
 
-Test = Callable[[Products], tuple[bool | None, str]]
+Outcome = tuple[bool | np.bool_ | None, str]
+Test = Callable[[Products], Outcome]
 
 
 def list_findings(products: Products) -> list[Finding]:
@@ -31,45 +32,39 @@ def list_findings(products: Products) -> list[Finding]:
     for (place, text, criterion), test in FINDINGS.items():
         try:
             held, ours = test(products)
+            held = None if held is None else bool(held)
         except LookupError:  # A product, or a row of it, was not made.
             held, ours = None, "not made"
         findings.append(Finding(place, text, criterion, held, ours))
     return findings
 
 
-def _best(products: Products) -> tuple[bool, str]:
+def _best(products: Products) -> Outcome:
     where = {"reader": "main", "task": "all"}
-    ((count,), (tried,)) = (
-        products.take("readers", value, where).values() for value in ("best", "settings")
-    )
-    return count.value == tried.value, f"{count.value:.0f} of {tried.value:.0f}"
+    (count,), (tried,) = (_take(products, "readers", of, where) for of in ("best", "settings"))
+    return count == tried, f"{count:.0f} of {tried:.0f}"
 
 
-def _labels(products: Products) -> tuple[bool, str]:
-    stack, dirichlet = (
-        _each(products, "equivalents", "labels", method=method)
-        for method in ("logit-stack", "dirichlet")
-    )
-    both = zip(stack, dirichlet, strict=True)
-    held = all(one.value >= 28 and other.value > one.value for one, other in both)
+def _labels(products: Products) -> Outcome:
+    stack = _each(products, "equivalents", "labels", method="logit-stack")
+    dirichlet = _each(products, "equivalents", "labels", method="dirichlet")
+    held = np.all((stack >= 28) & (dirichlet > stack))
     return held, f"logit stack {_range(stack)}, Dirichlet {_range(dirichlet)}"
 
 
-def _gains(products: Products) -> tuple[bool, str]:
+def _gains(products: Products) -> Outcome:
     where, by = {"method": "logit-stack", "n": [20, 50, 100]}, ("task", "n")
-    gains, sure = (
-        products.take("differences", value, where, by=by) for value in ("difference", "resolved")
-    )
     but = "software, 50", "software, 100"
     needed = [key for task in TASKS for n in where["n"] if (key := f"{task}, {n}") not in but]
+    gains = products.take("differences", "difference", where, by=by)
+    sure = products.take("differences", "resolved", where, by=by)
     return _resolve({key: gains[key] for key in sorted(needed)}, sure)
 
 
-def _structure(products: Products) -> tuple[bool, str]:
+def _structure(products: Products) -> Outcome:
     where, by = {"method": ["full-stack", "scalar-stack"], "n": 20}, ("task", "method")
-    ours, sure = (
-        products.take("differences", value, where, by=by) for value in ("difference", "resolved")
-    )
+    ours = products.take("differences", "difference", where, by=by)
+    sure = products.take("differences", "resolved", where, by=by)
     losses = products.take("table", "log_loss", {"n": 20}, by=by)
     changes = [
         losses[key].value - losses[f"{key.split(',')[0]}, logit-stack"].value for key in ours
@@ -78,77 +73,68 @@ def _structure(products: Products) -> tuple[bool, str]:
     held, shown = _resolve(ours, sure)
     return held, (
         f"changes the logit stack by {min(changes):+.3f} to {max(changes):+.3f}; trails ours by "
-        f"{_range(ours.values())}, {shown}"
+        f"{_range(_values(ours))}, {shown}"
     )
 
 
-def _averaging(products: Products) -> tuple[bool, str]:
+def _averaging(products: Products) -> Outcome:
     few, many = (
-        products.take("averaging", "difference", {"n": n}, by=("task", "n")).values()
+        _take(products, "averaging", "difference", {"n": n}, by=("task", "n"))
         for n in ([5, 10], [100, 200, 500, 1000, 2000])
     )
-    held = all(each.value > 0 for each in few) and all(abs(each.value) < 0.005 for each in many)
+    held = np.all(few > 0) and np.all(abs(many) < 0.005)
     return held, f"{_range(few)} with 5 and 10 labels, {_range(many)} from 100 on"
 
 
-def _rps(products: Products) -> tuple[bool, str]:
+def _rps(products: Products) -> Outcome:
     where = {"method": "paper - logit-stack", "n": 20}
-    rps, accuracy = (
-        _each(products, "scores", "value", metric=metric, **where) for metric in ("rps", "accuracy")
-    )
-    held = all(each.value < 0 for each in rps) and all(abs(a.value) <= 0.02 for a in accuracy)
+    rps = _each(products, "scores", "value", metric="rps", **where)
+    accuracy = _each(products, "scores", "value", metric="accuracy", **where)
+    held = np.all(rps < 0) and np.all(abs(accuracy) <= 0.02)
     return held, f"RPS {_range(rps)}, accuracy {_range(accuracy)}"
 
 
-def _closest(products: Products) -> tuple[bool, str]:
+def _closest(products: Products) -> Outcome:
     kl = {
         method: _each(products, "reliability", "class_weighted_kl", method=method)
         for method in ("paper", "logit-stack", "dirichlet", "raw")
     }
-    best = [min(kl, key=lambda m: kl[m][i].value) == "paper" for i in range(len(TASKS))]
+    best = [min(kl, key=lambda m: kl[m][i]) == "paper" for i in range(len(TASKS))]
     return all(best), f"closest on {sum(best)} of {len(best)}: {_ranges(kl)}"
 
 
-def _shifts(products: Products) -> tuple[bool, str]:
-    shift, inward = (
-        _each(products, "tasks", value, reader="main") for value in ("shift", "inward")
-    )
-    amazon, mosei = [each.value for each in shift[:3]], inward[3].value
+def _shifts(products: Products) -> Outcome:
+    amazon = _each(products, "tasks", "shift", reader="main")[:3]
+    mosei = _each(products, "tasks", "inward", reader="main")[3]
     return min(amazon) > 0 and mosei > 0, (
         f"up by {min(amazon):.2f} to {max(amazon):.2f} classes on the three tasks of five options, "
         f"inward by {mosei:.2f} on mosei"
     )
 
 
-def _order(products: Products) -> tuple[bool, str]:
+def _order(products: Products) -> Outcome:
     ordered = _each(products, "tasks", "ordered", reader="main")
     shares = {
         method: _each(products, "reversals", "reversed", method=method, n=20)
         for method in ("paper", "vector", "dirichlet")
     }
-    ours = max(each.value for each in shares["paper"])
-    others = min(each.value for method in ("vector", "dirichlet") for each in shares[method])
-    held = all(each.value for each in ordered) and ours <= 0.1 and others >= 0.45
-    count = sum(each.value for each in ordered)
-    return held, f"labels ordered on {count:.0f} of 4 tasks; {_ranges(shares)}"
+    others = min(*shares["vector"], *shares["dirichlet"])
+    held = ordered.all() and max(shares["paper"]) <= 0.1 and others >= 0.45
+    return held, f"labels ordered on {ordered.sum():.0f} of 4 tasks; {_ranges(shares)}"
 
 
-def _overtakes(products: Products) -> tuple[bool, str]:
+def _overtakes(products: Products) -> Outcome:
     observed = _each(products, "crossover", "observed")
-    return all(np.isfinite(each.value) for each in observed), (
-        "from " + ", ".join(write(each.value) for each in observed) + " labels"
-    )
+    return np.isfinite(observed).all(), f"from {', '.join(map(write, observed))} labels"
 
 
-def _crossover(products: Products) -> tuple[bool, str]:
-    predicted, observed = (
-        np.array([each.value for each in _each(products, "crossover", value)])
-        for value in ("predicted", "observed")
-    )
+def _crossover(products: Products) -> Outcome:
+    predicted = _each(products, "crossover", "predicted")
+    observed = _each(products, "crossover", "observed")
     ratio = observed / predicted
     pairs = [(i, j) for i in range(4) for j in range(4) if predicted[i] < predicted[j]]
     ordered = all(observed[i] <= observed[j] for i, j in pairs)
-    held = bool(ordered and (ratio >= 0.5).all() and (ratio <= 2).all())
+    held = ordered and (ratio >= 0.5).all() and (ratio <= 2).all()
     shown = ", ".join(NEVER if not np.isfinite(each) else f"{each:.2f}" for each in ratio)
     return held, f"order {'kept' if ordered else 'not kept'}; observed over predicted {shown}"
 
@@ -156,44 +142,40 @@ def _crossover(products: Products) -> tuple[bool, str]:
 NEVER = "not within 2,000 labels"
 
 
-def _known_gap(products: Products) -> tuple[bool, str]:
-    def near(fit: str, value: str) -> list[Ours]:
+def _known_gap(products: Products) -> Outcome:
+    def near(fit: str, value: str) -> np.ndarray:
         where, by = {"fit": fit, "near": True}, ("options", "delta")
-        return [*products.take("known-gap", value, where, by=by).values()]
+        return _take(products, "known-gap", value, where, by=by)
 
     affine, full, over = near("affine", "d"), near("full", "share"), near("full", "overtakes")
-    mean = np.mean([each.value for each in affine]) if affine else np.nan
-    held = abs(mean - 4) <= 1 and all(0.9 <= each.value <= 1.5 for each in full)
-    return bool(held and all(0.5 <= each.value <= 3 for each in over)), (
+    held = abs(affine.mean() - 4) <= 1 and all((full >= 0.9) & (full <= 1.5))
+    return held and all((over >= 0.5) & (over <= 3)), (
         f"d = {_range(affine)} for the affine channel, {_range(full)} K (K - 1) for the full one, "
         f"which overtakes at {_range(over)} n*"
     )
 
 
-def _readers(products: Products) -> tuple[bool, str]:
+def _readers(products: Products) -> Outcome:
     where, but = {"task": "all"}, {"reader": "main"}
     best, tried, trails = (
-        products.take("readers", value, where, but, by=("reader",)).values()
+        _take(products, "readers", value, where, but, by=("reader",))
         for value in ("best", "settings", "trails_by_at_most")
     )
-    count, most = sum(each.value for each in best), max((t.value for t in trails), default=0.0)
-    total = sum(each.value for each in tried)
     _need(best, 3)
-    held = count >= 56 / 60 * total > 0 and most <= 0.006
-    return held, f"{count:.0f} of {total:.0f}, trails by at most {most:.3f}"
+    held = best.sum() >= 56 / 60 * tried.sum() > 0 and trails.max() <= 0.006
+    shown = f"{best.sum():.0f} of {tried.sum():.0f}, trails by at most {trails.max():.3f}"
+    return held, shown
 
 
-def _reader_gains(products: Products) -> tuple[bool, str]:
+def _reader_gains(products: Products) -> Outcome:
     but, by = {"reader": "main", "task": "all"}, ("reader", "task")
-    gains, sure = (
-        products.take("readers", value, None, but, by=by) for value in ("gain", "resolved")
-    )
+    gains = products.take("readers", "gain", None, but, by=by)
     _need(gains, 12)
-    held, shown = _resolve(gains, sure)
-    return held, f"{_range(gains.values())}, {shown}"
+    held, shown = _resolve(gains, products.take("readers", "resolved", None, but, by=by))
+    return held, f"{_range(_values(gains))}, {shown}"
 
 
-def _prior(products: Products) -> tuple[bool, str]:
+def _prior(products: Products) -> Outcome:
     but = {"task": "mosei"}
     mean, gains, loses = (
         products.take("learned-prior", value, None, but, by=("n",), within=within)
@@ -207,47 +189,43 @@ def _prior(products: Products) -> tuple[bool, str]:
     )
 
 
-def _fusion(products: Products) -> tuple[bool, str]:
+def _fusion(products: Products) -> Outcome:
     shown, held = [], True
     for method, least in (("reader main", 28), ("best reader by CV", 28), ("without channels", 27)):
-        gains = products.take("fusion", "gain", {"method": method}, by=("task", "n")).values()
+        gains = _take(products, "fusion", "gain", {"method": method}, by=("task", "n"))
         _need(gains, 28)
-        wins = sum(each.value > 0 for each in gains)
+        wins = sum(gains > 0)
         held &= wins >= least
         shown.append(f"{method} in {wins} of {len(gains)}")
     return held, "beats " + ", ".join(shown)
 
 
-def _users(products: Products) -> tuple[bool, str]:
-    gains, low = (
-        _each(products, "users", value, effect=SHIFT, texts="late") for value in ("gain", "lower")
-    )
-    held = [each.value > 0 for each in low]
+def _users(products: Products) -> Outcome:
+    gains = _each(products, "users", "gain", effect=SHIFT, texts="late")
+    held = _each(products, "users", "lower", effect=SHIFT, texts="late") > 0
     return all(held), f"{_range(gains)}, {sum(held)} of 4 resolved"
 
 
-def _other_effects(products: Products) -> tuple[bool, str]:
+def _other_effects(products: Products) -> Outcome:
     shown, held = [], True
     for other in ("reliability", "temperature", "intercept"):
         where = {"effect": f"{SHIFT} - {other}, mode", "texts": "all"}
-        gains, low = (_each(products, "users", value, **where) for value in ("gain", "lower"))
-        held &= all(each.value > 0 for each in low[: 3 if other == "intercept" else 4])
-        shown.append(f"{other} {_range(gains)}")
+        low = _each(products, "users", "lower", **where)
+        held &= all(low[: 3 if other == "intercept" else 4] > 0)
+        shown.append(f"{other} {_range(_each(products, 'users', 'gain', **where))}")
     return held, "by " + ", ".join(shown)
 
 
 SHIFT = "shift, the paper's"
 
 
-def _batch(products: Products) -> tuple[bool, str]:
-    raw, batch = (
-        _each(products, "table", "log_loss", method=method, n=20) for method in ("raw", "batch")
-    )
-    changes = [b.value - r.value for r, b in zip(raw, batch, strict=True)]
+def _batch(products: Products) -> Outcome:
+    raw = _each(products, "table", "log_loss", method="raw", n=20)
+    changes = _each(products, "table", "log_loss", method="batch", n=20) - raw
     return min(changes) >= 0, f"changes it by {min(changes):+.3f} to {max(changes):+.3f}"
 
 
-def _demonstrations(products: Products) -> tuple[None, str]:
+def _demonstrations(products: Products) -> Outcome:
     return None, "no language model reads made-up texts"
 
 
@@ -362,10 +340,19 @@ def _need(values: Sized, count: int) -> None:
         raise LookupError
 
 
-def _each(products: Products, name: str, value: str, **where: Any) -> list[Ours]:
+def _values(ours: dict[str, Ours]) -> np.ndarray:
+    return np.array([each.value for each in ours.values()])
+
+
+def _take(products: Products, *which: Any, **how: Any) -> np.ndarray:
+    """Return the values that `Products.take` has, without their names and errors."""
+    return _values(products.take(*which, **how))
+
+
+def _each(products: Products, name: str, value: str, **where: Any) -> np.ndarray:
     """Return what a product has for the four tasks, all of which must be there."""
-    values = products.take(name, value, where)
-    return [values[task] for task in TASKS]
+    ours = products.take(name, value, where)
+    return _values({task: ours[task] for task in TASKS})
 
 
 def _resolve(gains: dict[str, Ours], sure: dict[str, Ours]) -> tuple[bool, str]:
@@ -375,13 +362,10 @@ def _resolve(gains: dict[str, Ours], sure: dict[str, Ours]) -> tuple[bool, str]:
     return not missing, f"{len(gains) - len(missing)} of {len(gains)} resolved{named}"
 
 
-def _ranges(values: dict[str, list[Ours]]) -> str:
+def _ranges(values: dict[str, np.ndarray]) -> str:
     return ", ".join(f"{name} {_range(each)}" for name, each in values.items())
 
 
-def _range(values: Iterable[Ours]) -> str:
-    numbers = [each.value for each in values]
-    if not numbers:
-        raise LookupError
-    least, most = min(numbers), max(numbers)
+def _range(values: np.ndarray) -> str:
+    least, most = values.min(), values.max()
     return write(least) if least == most else f"{write(least)} to {write(most)}"
