@@ -2,12 +2,12 @@
 
 import tomllib
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from embedded import TASKS
 from product import NOTHING, Record
 from styles import label
 
@@ -20,8 +20,8 @@ paper's had the same."""
 NEAR = 0.1
 """Share of the paper's number within which ours is near it."""
 
-TASKS = ("music", "beauty", "software", "mosei")
 BUDGETS = (20, 200)
+"""Numbers of labels in the paper's Table 1."""
 
 ERRORS = {"accuracy_difference": "difference_error", "loss_ratio": "ratio_error"}
 """Columns with the standard error of a value, where it is called neither `VALUE_error` nor
@@ -52,22 +52,10 @@ class Row(NamedTuple):
     why: str = ""
 
 
-class Products:
-    """Tables of a folder that `make.py` has written.
+class Products(NamedTuple):
+    """Tables of a folder that `make.py` has written."""
 
-    Args:
-        folder: the folder.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._read = cache(lambda name: _derive(name, pl.read_csv(folder / f"{name}.csv")))
-        self._folder = folder
-
-    def __getitem__(self, name: str) -> pl.DataFrame:
-        """Return the table of a product."""
-        if not (self._folder / f"{name}.csv").exists():
-            raise LookupError(f"{name} was not made.")
-        return self._read(name)
+    folder: Path
 
     def take(
         self,
@@ -94,7 +82,10 @@ class Products:
         Raises:
             LookupError: there is none.
         """
-        table = self[name]
+        path = self.folder / f"{name}.csv"
+        if not path.exists():
+            raise LookupError(f"{name} was not made.")
+        table = _derive(name, pl.read_csv(path))
         for column, wanted in (where or {}).items():
             table = table.filter(pl.col(column).is_in(_list(wanted)))
         for column, others in (but or {}).items():
@@ -115,33 +106,16 @@ class Products:
 def state_numbers(products: Products) -> Iterator[Row]:
     """Set ours beside every number of the paper's text, a row each."""
     for entry in tomllib.loads(STATED.read_text("utf-8"))["number"]:
-        names = "where", "but", "by", "within", "times"
-        how = {name: entry[name] for name in names if name in entry}
-        try:
-            ours = products.take(entry["product"], entry["value"], **how)
-        except LookupError:
-            ours = {}
-        paper, place, why = entry["paper"], entry["place"], entry.get("why", "")
-        if isinstance(paper, dict) and not {"most", "least", "count"} & {*paper}:
-            for name, number in paper.items():
-                one = {name: ours[name]} if name in ours else {}
-                yield _row(place, f"{entry['what']}: {_name(name)}", number, one, why)
-        else:
-            yield _row(place, entry["what"], paper, _total(ours, entry.get("take")), why)
+        yield from _compare(products, entry)
 
 
 def state_table(products: Products) -> Iterator[Row]:
     """Set ours beside every cell of the paper's Table 1."""
+    cells = [f"{task}, {n}" for task in TASKS for n in BUDGETS]
     for method, numbers in tomllib.loads(STATED.read_text("utf-8"))["table"].items():
-        cells = [(task, n) for task in TASKS for n in BUDGETS]
-        try:
-            ours = products.take("table", "log_loss", {"method": method}, by=("task", "n"))
-        except LookupError:
-            ours = {}
-        for (task, n), number in zip(cells, numbers, strict=True):
-            key = f"{task}, {n}"
-            one = {key: ours[key]} if key in ours else {}
-            yield _row("Table 1", f"{label(method)}: {task}, {n} labels", number, one)
+        entry = {"place": "Table 1", "what": label(method), "product": "table", "value": "log_loss"}
+        entry |= {"where": {"method": method}, "by": ["task", "n"]}
+        yield from _compare(products, entry | {"paper": dict(zip(cells, numbers, strict=True))})
 
 
 def write(value: float, error: float = np.nan) -> str:
@@ -153,6 +127,23 @@ def write(value: float, error: float = np.nan) -> str:
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 3
     more = f" ± {error:.{digits}f}" if np.isfinite(error) and error > 0 else ""
     return f"{value:.{digits}f}{more}"
+
+
+def _compare(products: Products, entry: dict[str, Any]) -> Iterator[Row]:
+    """Set ours beside what the paper states, which is one number, or several by their names."""
+    names = "where", "but", "by", "within", "times"
+    how = {name: entry[name] for name in names if name in entry}
+    try:
+        ours = products.take(entry["product"], entry["value"], **how)
+    except LookupError:
+        ours = {}
+    paper, place, why = entry["paper"], entry["place"], entry.get("why", "")
+    if isinstance(paper, dict) and not {"most", "least", "count"} & {*paper}:
+        for name, number in paper.items():
+            one = {name: ours[name]} if name in ours else {}
+            yield _row(place, f"{entry['what']}: {_name(name)}", number, one, why)
+    else:
+        yield _row(place, entry["what"], paper, _total(ours, entry.get("take")), why)
 
 
 def _row(place: str, what: str, paper: Any, ours: dict[str, Ours], why: str = "") -> Row:
@@ -251,4 +242,4 @@ def _list(wanted: Any) -> list[Any]:
 
 
 def _name(key: str) -> str:
-    return f"{key} labels" if key.isdecimal() else key
+    return f"{key} labels" if key.split(", ")[-1].isdecimal() else key
