@@ -54,7 +54,7 @@ def fusion_gains(
         shown=spread(table, ("task", "method"), ("n",), _shown),
         notes=(
             f"{draws} draws of labels. Settings in which the fusion has the lower loss, and its "
-            "mean gain: " + "; ".join(" ".join(line.split()) for line in count_wins(rows)) + ".",
+            "mean gain: " + "; ".join(count_wins(rows)) + ".",
         ),
     )
 
@@ -94,7 +94,7 @@ def count_wins(rows: list[dict]) -> Iterator[str]:
         fewest = min(row["draws"] for row in matches)
         error = _error(np.mean([row["gains"][:fewest] for row in matches], axis=0))
         yield (
-            f"{name:34} {len(wins):3} of {len(matches)} "
+            f"{name} {len(wins)} of {len(matches)} "
             f"({len(sure)} resolved, {len(lost)} lost), {mean:+.4f}"
             + (f" ± {error:.4f}" if error else "")
         )

@@ -71,11 +71,10 @@ def _rows(losses: ExcessLosses) -> Iterator[Record]:
             "d": losses.dimensions(fit),
             "d_error": losses.dimension_errors(fit),
         }
-        moved = fit != "affine"
-        over = {
-            "overtaking": losses.overtaking(fit) if moved else None,
-            "overtaking_error": losses.overtaking_error(fit) if moved else None,
-        }
+        over: Record = {}
+        if fit != "affine":
+            over["overtaking"] = losses.overtaking(fit)
+            over["overtaking_error"] = losses.overtaking_error(fit)
         for row in zip(*(column.tolist() for column in columns.values()), strict=True):
             yield gap | {"fit": fit} | dict(zip(columns, row, strict=True)) | over
 
