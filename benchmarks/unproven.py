@@ -8,16 +8,36 @@ The pseudo-count of what is added is two, or one that has to be earned (`earned_
 from collections.abc import Iterator
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
 from accuracy import CELL, score
 from measurement import Line, Means, Measurement
 from real import list_tasks, split_task, without
 
 import cordial_ppl as cp
+from cordial_ppl.channels import Channel
+from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.evaluation.tasks import draw_subsets
 
-BAD, GALLERY = Path(__file__).with_name("bad"), Path(__file__).parent.parent / "models"
+GALLERY = Path(__file__).parent.parent / "models"
+
+
+def flipped(readings, labels=None):
+    """Softmax of the logits in the wrong order, believed: it predicts badly."""
+    temperature = numpyro.sample("temperature", dist.LogNormal(jnp.log(2.0), 0.5))
+    cp.observe(jax.nn.log_softmax(readings.logits[:, ::-1] / temperature, axis=1), labels)
+
+
+def sharp(readings, labels=None):
+    """Softmax of the logits at a temperature near one, believed: it is far too sure."""
+    temperature = numpyro.sample("temperature", dist.LogNormal(0.0, 0.3))
+    cp.observe(jax.nn.log_softmax(readings.logits / temperature, axis=1), labels)
+
+
 ADDED = {
-    "two that are bad": [BAD / "flipped.py", BAD / "sharp.py"],
+    "two that are bad": [Channel("flipped", flipped), Channel("sharp", sharp)],
     "two of the gallery": [GALLERY / "skewed.py", GALLERY / "probit.py"],
 }
 
@@ -26,9 +46,10 @@ def run(draw: int, n: int, source: str, name: str, reader: str) -> Iterator[Line
     """Fit the default with and without further channels."""
     task, prior = split_task(source, name, reader), without(source)
     stacks = {"nothing": cp.Cordial(prior=prior)}
-    for what, paths in ADDED.items():
-        for rule, counts in (("one, earned", None), ("two", {path.stem: 2.0 for path in paths})):
-            stack = cp.Cordial(prior=prior, channels=paths, weight_counts=counts)
+    for what, channels in ADDED.items():
+        sure = {load_channel(each).name: 2.0 for each in channels}
+        for rule, counts in (("one, earned", None), ("two", sure)):
+            stack = cp.Cordial(prior=prior, channels=channels, weight_counts=counts)
             stacks[f"{what}: {rule}"] = stack
     rows = draw_subsets(task, n, draw + 1)[draw]
     losses = score(stacks, task.pool, rows, draw, task.report)
