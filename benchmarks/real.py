@@ -213,14 +213,11 @@ def split_each(source: str, task: str) -> list[Task]:
     readers, *_, held_out = (SOURCES | FURTHER)[source]
     tables = [read_readings(readings_of(source), reader=reader, task=task) for reader in readers]
     labels = read_labels(folder_of(source) / "labels.csv", tables[0].scale, task=task)
-    common = set.intersection(*(set(table.item_ids) for table in tables))
-    rows = [row for row, item in enumerate(labels.item_ids) if item in common]
-    order = np.array(rows)[np.random.default_rng(0).permutation(len(rows))]
+    labels = labels.among(set.intersection(*(set(table.item_ids) for table in tables)))
+    labels = labels.take(np.random.default_rng(0).permutation(len(labels.item_ids)))
     tasks = []
     for reader, table in zip(readers, tables, strict=True):
-        row_of = {item: row for row, item in enumerate(table.item_ids)}
-        logits = table.logits[[row_of[labels.item_ids[row]] for row in order]]
-        texts = Labelled(logits, labels.labels[order])
+        texts = Labelled(table.logits[match_labels(table, labels)[1]], labels.labels)
         report, pool = texts.take(slice(held_out)), texts.take(slice(held_out, None))
         tasks.append(Task(task, reader, table.scale, pool, report))
     return tasks

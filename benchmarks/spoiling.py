@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.data.readings import as_logits
 
 AT_ENDS = 0.9
 """Share of the labels that lie at the ends of the scale, where they are in heaps."""
@@ -28,14 +29,14 @@ def stretch(texts: Labelled, rng: np.random.Generator) -> Labelled:
     size = texts.logits.shape[1]
     logits = np.repeat(texts.logits.min(axis=1, keepdims=True), 2 * size - 1, axis=1)
     logits[:, ::2] = texts.logits
-    return replace(texts, logits=_centre(logits), labels=2 * texts.labels)
+    return replace(texts, logits=as_logits(logits), labels=2 * texts.labels)
 
 
 def pad(texts: Labelled, rng: np.random.Generator) -> Labelled:
     """Put two options that nobody uses at each end."""
     ends = np.repeat(texts.logits.min(axis=1, keepdims=True) - 1, 2, axis=1)
     logits = np.concatenate([ends, texts.logits, ends], axis=1)
-    return replace(texts, logits=_centre(logits), labels=texts.labels + 2)
+    return replace(texts, logits=as_logits(logits), labels=texts.labels + 2)
 
 
 def merge(texts: Labelled, rng: np.random.Generator) -> Labelled:
@@ -50,10 +51,6 @@ def heap(texts: Labelled, rng: np.random.Generator) -> Labelled:
     side = np.sign(2 * texts.labels - top + rng.choice([-0.5, 0.5], len(texts.labels)))
     moved = rng.random(len(texts.labels)) < AT_ENDS
     return replace(texts, labels=np.where(moved, top * (side > 0), texts.labels))
-
-
-def _centre(logits: np.ndarray) -> np.ndarray:
-    return logits - logits.mean(axis=1, keepdims=True)
 
 
 KINDS: dict[str, tuple[Spoil, ...]] = {
