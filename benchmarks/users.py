@@ -121,10 +121,8 @@ def measure_real(split: int, task: str) -> Iterator[Line]:
         odds = ProportionalOdds().fit(logits[fitted], told[0])
         apart = predict_out_of_fold(logits[fitted], told[0])
         seen = {"calibrator": calibrator.fit_.out_of_fold, "odds": apart}
-        after = {
-            name: each.predict_proba(logits[unseen])
-            for name, each in (("calibrator", calibrator), ("odds", odds))
-        }
+        after = {"calibrator": calibrator.predict_proba(logits[unseen])}
+        after["odds"] = odds.predict_proba(logits[unseen])
         gains, earlier = predict_effects(seen, after, told, later, EFFECTS)
         for line in list_gains(gains, later[1], earlier >= LATE):
             yield {"half": half} | line

@@ -33,7 +33,7 @@ from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.data.smoothing import smooth_histogram
 from cordial_ppl.decisions import answers
-from cordial_ppl.decisions.judge import Points, score_points
+from cordial_ppl.decisions.judge import score_points
 from cordial_ppl.decisions.verdict import NOT_THE_TOP, Advice
 from cordial_ppl.stack.fit import fit_stack
 
@@ -126,12 +126,9 @@ def compare(judge: Judge, stack: cp.Cordial) -> Iterator[Line]:
     rest = ~np.isin(np.arange(len(judge.labels)), stack.fit_.labelled.texts)
     labels, probs = judge.labels[rest], stack.predict_proba(judge.logits[rest])
     histogram = np.tile(smooth_histogram(stack.fit_.labelled.labels, size), (len(labels), 1))
-    per_text = by_text(labels, size)
-
-    def score(each: np.ndarray) -> Points:
-        return score_points(each, per_text, judge.scale)
-
-    calibrated, guessed = score(probs), score(histogram)
+    calibrated, guessed = (
+        score_points(each, by_text(labels, size), judge.scale) for each in (probs, histogram)
+    )
     gain = (guessed.loss or 0.0) - (calibrated.loss or 0.0)
     if verdict.advice is Advice.USE:
         sentences.append(("beats the histogram", gain > 0))

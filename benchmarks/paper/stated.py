@@ -141,7 +141,8 @@ def _compare(products: Products, entry: dict[str, Any]) -> Iterator[Row]:
     if isinstance(paper, dict) and not {"most", "least", "count"} & {*paper}:
         for name, number in paper.items():
             one = {name: ours[name]} if name in ours else {}
-            yield _row(place, f"{entry['what']}: {_name(name)}", number, one, why)
+            unit = " labels" if name.split(", ")[-1].isdecimal() else ""
+            yield _row(place, f"{entry['what']}: {name}{unit}", number, one, why)
     else:
         yield _row(place, entry["what"], paper, _total(ours, entry.get("take")), why)
 
@@ -191,9 +192,8 @@ def _round(number: float) -> float:
 def _total(ours: dict[str, Ours], take: str | None) -> dict[str, Ours]:
     if not ours or take is None:
         return ours
-    if take in ("most", "least"):
-        choose = max if take == "most" else min
-        return {take: choose(ours.values(), key=lambda each: each.value)}
+    if take == "most":
+        return {take: max(ours.values(), key=lambda each: each.value)}
     values, errors = (np.array(each) for each in zip(*ours.values(), strict=True))
     count = 1 if take == "sum" else len(values)
     return {take: Ours(float(values.sum()) / count, float(np.sqrt((errors**2).sum())) / count)}
@@ -239,7 +239,3 @@ def _derive(name: str, table: pl.DataFrame) -> pl.DataFrame:
 
 def _list(wanted: Any) -> list[Any]:
     return wanted if isinstance(wanted, list) else [wanted]
-
-
-def _name(key: str) -> str:
-    return f"{key} labels" if key.split(", ")[-1].isdecimal() else key
