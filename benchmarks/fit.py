@@ -63,12 +63,20 @@ STARTS = {
 """Programs of new processes, the first to compare with, in a folder with readings and labels."""
 
 
-def spend(words: Sequence[str], **settings: Any) -> float:
-    """Measure the CPU seconds of a new process of Python."""
+def spend(words: Sequence[str], **settings: Any) -> tuple[str, float]:
+    """Run a new process of Python: what it printed, and its CPU seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", *words], capture_output=True, check=True, **settings)
+    settings |= {"capture_output": True, "check": True, "text": True}
+    output = subprocess.run([sys.executable, *words], **settings).stdout
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return output, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def spend_twice(words: Sequence[str], **settings: Any) -> Iterator[tuple[str, str, float]]:
+    """Run a process that finds nothing compiled, and one that finds what the first has compiled."""
+    with tempfile.TemporaryDirectory() as folder:
+        for run in ("cold", "kept"):
+            yield run, *spend(words, env=CLEAN | {"CORDIAL_CACHE_DIR": folder}, **settings)
 
 
 def time_fit(n: int, size: int, seed: int) -> Line:
@@ -77,35 +85,24 @@ def time_fit(n: int, size: int, seed: int) -> Line:
     rows = rng.choice(TEXTS, n, replace=False)
     while len(np.unique(texts.labels[rows])) == 1:
         rows = rng.choice(TEXTS, n, replace=False)
-    start, spent = perf_counter(), process_time()
+    began, spent = perf_counter(), process_time()
     cp.Cordial(seed=seed).fit(texts.logits[rows], texts.labels[rows])
-    return {"fit, s": perf_counter() - start, "fit, CPU s": process_time() - spent}
+    return {"fit, s": perf_counter() - began, "fit, CPU s": process_time() - spent}
 
 
 def run_cold(draw: int) -> Iterator[Line]:
     """Time the first fit in a fresh process, without kept programs and with them."""
-    with tempfile.TemporaryDirectory() as folder:
-        for run in ("cold", "kept"):
-            start = perf_counter()
-            done = subprocess.run(
-                [sys.executable, __file__, str(draw)],
-                env=CLEAN | {"CORDIAL_CACHE_DIR": folder},
-                capture_output=True,
-                text=True,
-                check=True,
-            )
-            whole = {"process, s": perf_counter() - start}
-            yield {"run": run} | json.loads(done.stdout.splitlines()[-1]) | whole
+    start = perf_counter()
+    for run, output, _ in spend_twice([__file__, str(draw)]):
+        whole = {"process, s": perf_counter() - start}
+        yield {"run": run} | json.loads(output.splitlines()[-1]) | whole
+        start = perf_counter()
 
 
 def run_memory(draw: int) -> Iterator[Line]:
     """Measure the largest memory of a process that fits five numbers of labels."""
-    with tempfile.TemporaryDirectory() as folder:
-        for run in ("cold", "kept"):
-            environment = CLEAN | {"CORDIAL_CACHE_DIR": folder}
-            words = [sys.executable, "-c", SIZES]
-            done = subprocess.run(words, env=environment, capture_output=True, check=True)
-            yield {"run": run, "memory, MiB": float(done.stdout)}
+    for run, output, _ in spend_twice(["-c", SIZES]):
+        yield {"run": run, "memory, MiB": float(output)}
 
 
 def run_starts(draw: int) -> Iterator[Line]:
@@ -118,9 +115,7 @@ def run_starts(draw: int) -> Iterator[Line]:
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "r.csv").write_text("\n".join([f"item_id,{columns}", *readings]))
             Path(folder, "l.csv").write_text("\n".join(["item_id,label", *labels]))
-            for run in ("cold", "kept"):
-                places = CLEAN | {"CORDIAL_CACHE_DIR": f"{folder}/programs"}
-                spent = spend(words, env=places, cwd=folder)
+            for run, _, spent in spend_twice(["-c", *words], cwd=folder):
                 unit = spent if name.startswith("import") else unit
                 yield {"start": name, "run": run, "CPU s": spent, "imports": spent / unit}
 
@@ -128,7 +123,8 @@ def run_starts(draw: int) -> Iterator[Line]:
 def run_warm(draw: int, n: int, size: int) -> Line:
     """Time a fit after another one."""
     time_fit(n, size, draw + 1000)
-    unit, line = spend(STARTS["import jax, numpyro"]), time_fit(n, size, draw)
+    _, unit = spend(["-c", *STARTS["import jax, numpyro"]])
+    line = time_fit(n, size, draw)
     return line | {"imports": line["fit, CPU s"] / unit}
 
 
