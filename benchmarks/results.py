@@ -40,6 +40,7 @@ from safetensors import safe_open
 import cordial_ppl
 from cordial_ppl.inference.priors.learned import FILE
 from cordial_ppl.runtime.outputs import replacing
+from cordial_ppl.runtime.text_table import align
 
 PROGRAMS = (
     *("accuracy", "annotators", "centring", "channels", "cluster", "deciding", "device"),
@@ -205,11 +206,8 @@ def show(measurement: Measurement, table: list[Line]) -> None:
     """Print a table: numbers to four digits, and errors beside them."""
     every = dict.fromkeys(name for line in table for name in line)
     columns = [name for name in every if not name.endswith(" se")]
-    cells = [columns, *([plain(line, name) for name in columns] for line in table)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    print(f"\n{measurement.name}")
-    for each in cells:
-        print("  ".join(c.rjust(w) for c, w in zip(each, widths, strict=True)), flush=True)
+    cells = ([plain(line, name) for name in columns] for line in table)
+    print(f"\n{measurement.name}", *align(columns, *cells), sep="\n", flush=True)
 
 
 def plain(line: Line, name: str) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from findings import list_findings
 from ledger import Ledger
+from product import lay_out
 from stated import APART, NEAR, Products, Row, state_numbers, state_table
 
 HEAD = """# The paper's figures, and ours
@@ -50,13 +51,13 @@ def write_page(folder: Path, ledger: Ledger, draws: int, path: Path) -> None:
         f"Of {len(findings)} findings, {held[True]} are reproduced, {held[False]} are not"
         + (f"; not tested: {held[None]}" if held[None] else "")
         + ". The criteria are computed.",
-        _table(("finding", "section", "reproduced if", "ours", ""), rows),
+        lay_out(("finding", "section", "reproduced if", "ours", ""), rows),
         "## The numbers of the text",
         stated,
-        _table(("section", "number", "paper", "ours", ""), map(_cells, numbers)),
+        lay_out(("section", "number", "paper", "ours", ""), map(_cells, numbers)),
         "## Table 1",
         table,
-        _table(("", "number", "paper", "ours", ""), map(_cells, cells)),
+        lay_out(("", "number", "paper", "ours", ""), map(_cells, cells)),
     )
     path.write_text("\n\n".join(part.strip() for part in parts) + "\n", "utf-8")
 
@@ -70,8 +71,3 @@ def _count(rows: Iterable[Row]) -> str:
     words = {"yes": "are reproduced", "near": "are near", "no": "are not", "not made": "not made"}
     counts = Counter(row.verdict for row in rows)
     return ", ".join(f"{counts[key]} {text}" for key, text in words.items() if counts[key])
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -53,8 +53,7 @@ class Product:
     def _page(self) -> str:
         """Return the page: heading, caption, figure, table and notes."""
         figure = (f"![{self.title}]({self.name}.png)",) if self.draw else ()
-        lines = [self.shown.columns, ["---"] * self.shown.width, *self.shown.rows()]
-        table = "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
+        table = lay_out(self.shown.columns, (map(_cell, row) for row in self.shown.rows()))
         return "\n\n".join((f"# {self.title}", self.caption, *figure, table, *self.notes)) + "\n"
 
 
@@ -85,6 +84,11 @@ def spread(
         .pivot("across", index=down, values="text")
         .fill_null(NOTHING)
     )
+
+
+def lay_out(head: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+    """Lay out a table in Markdown."""
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows))
 
 
 def number(value: float | None, form: str = ".3f", error: float | None = None) -> str:
