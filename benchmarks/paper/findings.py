@@ -1,10 +1,11 @@
-"""What the paper finds, each with a criterion that is computed from products."""
+"""Tests of what the paper finds, which `stated.toml` lists: criteria are computed from products."""
 
+import tomllib
 from collections.abc import Callable, Sized
 from typing import Any, NamedTuple
 
 import numpy as np
-from stated import TASKS, Ours, Products, write
+from stated import STATED, TASKS, Ours, Products, write
 
 
 class Finding(NamedTuple):
@@ -29,9 +30,10 @@ Test = Callable[[Products], Outcome]
 def list_findings(products: Products) -> list[Finding]:
     """Test every finding of the paper on the products that were made."""
     findings = []
-    for (place, text, criterion), test in FINDINGS.items():
+    for entry in tomllib.loads(STATED.read_text("utf-8"))["finding"]:
+        place, text, criterion, name = entry.values()
         try:
-            held, ours = test(products)
+            held, ours = TESTS[name](products)
             held = None if held is None else bool(held)
         except LookupError:  # A product, or a row of it, was not made.
             held, ours = None, "not made"
@@ -229,109 +231,16 @@ def _demonstrations(products: Products) -> Outcome:
     return None, "no language model reads made-up texts"
 
 
-FINDINGS: dict[tuple[str, str, str], Test] = {
-    (
-        "3.1",
-        "Ours has the lowest log loss of nine calibrators at every number of labels from 5 to 100.",
-        "lowest mean in every setting of the main reader",
-    ): _best,
-    (
-        "3.1",
-        "20 labels do for ours what others need more for, Dirichlet calibration most.",
-        "the logit stack needs at least 28 on all four tasks, Dirichlet calibration more than it",
-    ): _labels,
-    (
-        "3.1",
-        "The gains over the logit stack are resolved, except on Software beyond 20 labels.",
-        "95 % intervals with 20, 50 and 100 labels exclude zero, but for these two",
-    ): _gains,
-    (
-        "3.1",
-        "The gain comes from the structure, not from more members.",
-        "stacks with full and scalar channels trail ours with resolved margins on all four tasks",
-    ): _structure,
-    (
-        "3.1",
-        "Averaging over the posterior helps with ten labels or fewer and not from 100 on.",
-        "every mean gain with 5 and 10 labels is positive, every one from 100 on below .005",
-    ): _averaging,
-    (
-        "3.1",
-        "The RPS agrees, and accuracy matches the logit stack.",
-        "lower RPS on all four tasks with 20 labels, accuracy within .02",
-    ): _rps,
-    (
-        "3.1, Fig. 2",
-        "Grouped by the reader's stated class, ours is closest to the labels.",
-        "least class-weighted KL of four methods on all four tasks",
-    ): _closest,
-    (
-        "Fig. 2",
-        "Labels shift up on Amazon and toward neutral on MOSEI.",
-        "mean label above the mean mode, and nearer to the middle",
-    ): _shifts,
-    (
-        "3.1",
-        "Labels are ordered by stated class; vector scaling and Dirichlet calibration reverse it.",
-        "ordered on all four tasks; ours reverses in at most 10 % of fits, the others in 45 %",
-    ): _order,
-    (
-        "3.1, crossover",
-        "With enough labels unrestricted calibration overtakes.",
-        "Dirichlet calibration leads with a resolved interval on all four tasks",
-    ): _overtakes,
-    (
-        "3.1, crossover",
-        "The predicted crossover has the observed scale and ordering.",
-        "observed over predicted between 1/2 and 2 on all four tasks, in the same order",
-    ): _crossover,
-    (
-        "3.1, known gap",
-        "Excess losses follow d / (2 n), and the full channel overtakes near n*.",
-        "d within 1 of 4, and .9 to 1.5 K (K - 1); overtakes at .5 to 3 n*",
-    ): _known_gap,
-    (
-        "3.1, readers",
-        "With other readers ours is nearly always best.",
-        "lowest in 56 of 60 settings, elsewhere within .006",
-    ): _readers,
-    (
-        "3.1, readers",
-        "It leads the logit stack with every other reader.",
-        "resolved with 20 labels for all twelve pairs",
-    ): _reader_gains,
-    (
-        "3.1, in context",
-        "The same labels as demonstrations in the prompt have a higher log loss.",
-        "higher on all four tasks with 20 to 100 labels",
-    ): _demonstrations,
-    (
-        "3.2, prior",
-        "A learned prior gains with few labels and costs nothing.",
-        "mean gain positive at every number of labels, no pair of twelve with a resolved loss",
-    ): _prior,
-    (
-        "3.2, fusion",
-        "Four readers together beat one, the reader chosen by cross-validation, and the same "
-        "fusion without channels.",
-        "lower mean loss in 28, 28 and 27 of 28 settings",
-    ): _fusion,
-    (
-        "3.2, users",
-        "A shift for each user gains after eleven texts.",
-        "resolved on all four tasks",
-    ): _users,
-    (
-        "3.2, users",
-        "It beats a reliability, a temperature and, on Amazon, an intercept for each user.",
-        "95 % intervals of paired differences over all texts exclude zero",
-    ): _other_effects,
-    (
-        "3, protocol",
-        "Batch calibration does not lower the raw log loss.",
-        "not lower on any of the four tasks",
-    ): _batch,
+TESTS: dict[str, Test] = {
+    test.__name__.removeprefix("_"): test
+    for test in (
+        *(_best, _labels, _gains, _structure, _averaging, _rps),
+        *(_closest, _shifts, _order, _overtakes, _crossover, _known_gap),
+        *(_readers, _reader_gains, _demonstrations, _prior, _fusion, _users),
+        *(_other_effects, _batch),
+    )
 }
+"""Tests, by what `stated.toml` calls them."""
 
 
 def _need(values: Sized, count: int) -> None:
