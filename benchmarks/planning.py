@@ -82,29 +82,23 @@ def estimate_means(draw: int, source: str, name: str, reader: str, n: int) -> It
 
 def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
     """Average errors and widths as shares of the classical ones, over tasks and readers."""
-
-    def key(record: Line) -> Key:
-        return tuple(record[name] for name in CELL.split())
-
-    records = [*list_records(rows, CELL)]
-    unit = {
-        (each["draw"], *key(each)): each
-        for each in records
-        if (each["texts"], each["estimate"]) == CLASSICAL
-    }
-    for line, some in split(records, ("labels", "texts", "estimate")):
-        parts = [part for _, part in group((key(each), each) for each in some)]
-        some = [each for part in parts for each in part]
-        by = [each["draw"] for each in some], [*map(key, some)]
-        for name, power in (("error", 2), ("width", 1)):
-            values = []
-            for part in parts:
-                base = [unit[each["draw"], *key(each)] for each in part]
-                both = ([each[name] ** power for each in these] for these in (part, base))
-                values += linearise(*both, root=power == 2).tolist()
-            line |= average(name, values, *by)
+    shares: list[Line] = []
+    for cell, some in group((row.cell, row) for row in rows):
+        records = [each | {"cell": cell} for each in list_records(some, CELL)]
+        ways = dict(group(((each["texts"], each["estimate"]), each) for each in records))
+        for part in ways.values():
+            errors, widths = (
+                np.array([[each[name] for each in way] for way in (part, ways[CLASSICAL])])
+                for name in ("error", "width")
+            )
+            errors, widths = linearise(*errors**2, root=True), linearise(*widths)
+            for each, error, width in zip(part, errors, widths, strict=True):
+                shares.append(each | {"error": error, "width": width})
+    for line, some in split(shares, ("labels", "texts", "estimate")):
+        by = [each["draw"] for each in some], [each["cell"] for each in some]
+        for name in ("error", "width", "covers"):
+            line |= average(name, [each[name] for each in some], *by)
         holds = [each["covers"] for each in some]
-        line |= average("covers", holds, *by)
         yield line | list_lowest("lowest", holds, [each["set"] for each in some])
 
 
