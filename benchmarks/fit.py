@@ -32,23 +32,21 @@ UNLIKE_USERS = ("JAX_", "PYTHONDONTWRITEBYTECODE")
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(UNLIKE_USERS)}
 """Environment in which nothing but the package's own cache, and its byte code, is kept."""
 
-SIZES = """
+BEGIN = """
 from cordial_ppl.runtime.cache import cache_programs
 cache_programs()
-import resource
 import cordial_ppl as cp
 from cordial_ppl.evaluation.synthetic import reviews
+"""
+SIZES = f"""{BEGIN}
+import resource
 texts = reviews(4000)
 for n in (5, 20, 100, 500, 2000):
     cp.Cordial().fit(texts.logits[:n], texts.labels[:n]).predict_proba(texts.logits[2000:])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 CLI = "import sys; sys.argv[0] = 'cordial'; from cordial_ppl.cli import main; main()"
-FIT = """
-from cordial_ppl.runtime.cache import cache_programs
-cache_programs()
-import cordial_ppl as cp
-from cordial_ppl.evaluation.synthetic import reviews
+FIT = f"""{BEGIN}
 texts = reviews()
 cp.Cordial().fit(texts.logits[:20], texts.labels[:20]).predict_proba(texts.logits[20:])
 """
