@@ -97,6 +97,8 @@ class NumberTable:
         shape = self.numbers.shape
         if len(shape) != 2 or not shape[0] or shape[1] < 2:
             hint = " For one text, pass values[None, :]." if len(shape) == 1 else ""
+            if hint and noun == "logits":
+                hint += " Convert ratings, one per text, with readings_from_ratings."
             raise InputError(
                 f"{noun} must have the shape [n, K], n >= 1 and K >= 2; found {list(shape)}.{hint}"
             )

@@ -202,8 +202,9 @@ class Scale:
         if max(finite) < self.size:
             listed = ", ".join(f"{number:g}" for number in sorted(finite))
             raise SettingNeeded(
-                f"{noun} {listed} are ambiguous: {quote(first)} may be number 0 or 1.",
-                "Name the options by their numbers, for example from 1",
+                f"{noun} {listed} are ambiguous: {quote(first)} may be number 0 or 1. Write "
+                "them as names of the options.",
+                "If all ratings are numbers, name the options by these, for example from 1",
                 "options",
                 names,
             )

@@ -333,15 +333,15 @@ def entropy(probs: Float[np.ndarray, "*texts K"]) -> Float[np.ndarray, "*texts"]
     return -np.sum(probs * np.log(np.where(probs > 0, probs, 1.0)), axis=-1)
 
 
-def say_labels(needed: Range) -> str:
+def say_labels(needed: Range, of: str = "") -> str:
     """Write a number of labels and its range to two digits: "60 labels (40 to 110)"."""
     numbers = [int(float(f"{n:.1e}")) if 100 <= n < math.inf else n for n in needed]
     value, low, high = (f"{n:.0f}" for n in numbers)
-    return f"{value} labels ({low} {'or more' if needed.high == math.inf else f'to {high}'})"
+    return f"{value} labels{of} ({low} {'or more' if needed.high == math.inf else f'to {high}'})"
 
 
-def say_decided(needed: Range) -> str:
-    """Say how many labels would decide what an interval leaves open."""
+def say_decided(needed: Range, of: str = "") -> str:
+    """Say how many labels, with those there are, would decide what an interval leaves open."""
     if needed.value == math.inf:
         return "even labels for all of these texts would hardly settle this"
-    return f"about {say_labels(needed)} would settle this"
+    return f"about {say_labels(needed, f'{of} in all')} would settle this"

@@ -269,7 +269,7 @@ def count_unread(table: ReadingTable) -> ReadingTable:
     if count:
         warn(
             f"{path}: no reading for {count} of {len(table)} texts (empty cells, or 0 for all "
-            "options). These texts are predicted only from labels of texts without a reading."
+            "options). Only labels of such texts can predict them."
         )
     return replace(table, gaps=count > 0)
 

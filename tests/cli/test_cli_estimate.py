@@ -71,7 +71,7 @@ def test_labels_of_one_option_rank_nothing(refused, cordial, tables, number):
     tables[1].write_text(f"item_id,label\n{rows}")
     refused("l.csv|'3'|`cordial plan --by system`", "compare", *tables, *BY)
     shown = cordial("estimate", *tables).stdout
-    assert ("too few labels" in shown) == (number == 1)
+    assert ("too few or identical" in shown) == (number == 1)
 
 
 def test_a_plan_says_how_texts_were_chosen(cordial, as_json, tables):
@@ -242,7 +242,7 @@ def test_an_open_question_names_the_labels_that_decide(cordial, as_json, tables)
     opened, decided = made["requirements"]
     assert decided["needed"] is None and opened["needed"]["value"] > LABELLED
     assert opened["needed"]["low"] <= opened["needed"]["value"]
-    number = f"about {opened['needed']['value']:.0f} labels ("
+    number = f"about {opened['needed']['value']:.0f} labels in all ("
     for more in ((), ("--format", "markdown")):
         shown = cordial("estimate", *tables, *these, "--require", near, *more, status=4).stdout
         assert number in shown and "would settle this" in shown

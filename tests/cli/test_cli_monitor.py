@@ -54,7 +54,7 @@ def test_another_model_that_reads_alike_is_not_called_the_same(as_json, cordial,
 
 
 @pytest.mark.parametrize(("name", "status"), [("right", 0), ("wrong", 3), ("doubtful", 0)])
-def test_labels_say_whether_the_calibration_holds(as_json, tables, name, status):
+def test_labels_say_whether_the_calibration_holds(as_json, cordial, tables, name, status):
     table = read_readings(tables[0])
     probs = cp.load("j.cordial").predict_proba(table.logits)
     # Evenly spread over what is predicted: evidence of .3 where 20 refutes; its logarithm -1.2, sd
@@ -74,6 +74,8 @@ def test_labels_say_whether_the_calibration_holds(as_json, tables, name, status)
     assert found["labels"]["labels"] == TEXTS - LABELLED
     evidence = found["labels"]["evidence"]
     assert (evidence > 20) == (name == "wrong") and (evidence < 0.5) == (name == "right")
+    if name == "wrong":  # The first line says what the status says.
+        assert "labels contradict" in cordial(*given, status=status).stdout.splitlines()[0]
 
 
 def test_predictions_of_a_judge_that_leaves_more_texts_unread(cordial, tables):

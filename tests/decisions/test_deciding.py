@@ -61,7 +61,8 @@ def test_answers_show_what_was_decided_and_planned(fitted):
     assert repr(corpus) == str(corpus) == corpus.text()
     chosen = cp.plan(MADE.logits, 30)
     assert re.findall("[0-9]+", repr(chosen)) == [*map(str, (30, *chosen.rows[:20], 10))]
-    assert repr(cp.verdict(fitted)) == cp.verdict(fitted).text
+    judged = cp.verdict(fitted)
+    assert judged and repr(judged) == judged.text
 
 
 def test_gain_and_band_are_those_of_the_mixture(fitted):

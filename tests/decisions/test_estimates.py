@@ -455,6 +455,7 @@ def test_survey_intervals_end_with_the_scale(label, end):
     fitted = Stack(channels=("mixture",), calibrators=(), seed=0).fit(MADE.logits[rows], given)
     made, alone = fitted.estimate(MADE.logits, rows), rectified_means(0 * MADE.labels, rows, given)
     assert not 0 <= getattr(alone["like-these"], end) <= 4
+    assert made.other
     for found in (made.rectified, made.other[1]):
         assert 0 <= found.lower <= found.mean <= found.upper <= 4
         assert getattr(found, end) == label
@@ -525,7 +526,8 @@ def test_quotes_percent_and_labels_that_do_not_answer(make):
     # Thirty texts that pass do not show that .8 of all do, whatever a model's interval says.
     assert parse("pass >= .8").answer(make()).answer == "yes"
     alike = replace(make(), alike=True)
-    assert parse("pass >= .8").answer(alike).answer == "cannot say"
+    opened = parse("pass >= .8").answer(alike)
+    assert opened.answer == "cannot say" and "identical" in str(opened)
     assert any("all labels are identical" in text for text in alike.warnings)
     # Of just these texts, with every one labelled, nothing is open.
     for settled in (make(A=1.0), make()):

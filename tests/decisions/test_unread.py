@@ -102,7 +102,8 @@ def test_nothing_is_said_of_unread_texts_without_a_label(world):
     first, *rest = str(made).splitlines()
     assert str(fails.sum()) in first and "judge reads" in rest[0]
     for text in ("mean >= 1", "pass >= 0", "A - B > -4"):
-        assert parse(text).answer(made).answer == "cannot say"
+        opened = parse(text).answer(made)
+        assert opened.answer == "cannot say" and f"{fails.sum()} texts" in str(opened)
         assert parse(text).answer(alone).answer == "yes"
 
 

@@ -127,7 +127,8 @@ class Estimate(Comparison):
         lines = [*self._write_whole(), "", *table, "", separated, rule]
         needed = self._find_needed()
         if needed:
-            lines.append(f"{quote(best)} against {quote(self.ranking[1])}: {say_decided(needed)}.")
+            pair, told = (best, self.ranking[1]), say_decided(needed, " of the two")
+            lines.append(f"{' against '.join(map(quote, pair))}: {told}.")
         return "\n".join(lines)
 
     @property

@@ -100,5 +100,5 @@ def in_percent(share: Interval) -> str:
 def in_words(result: Any) -> str:
     """Write a mean and its interval, if it has one."""
     if not np.isfinite(result.lower):
-        return f"{result.mean:z.2f} (too few labels for an interval)"
+        return f"{result.mean:z.2f} (no interval: too few or identical labels)"
     return "{:z.2f} ({:z.2f} to {:z.2f})".format(*result[:3])

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.forecasting import Range, say_decided
 from cordial_ppl.decisions.records import list_fields
-from cordial_ppl.errors import InputError, list_names, quote
+from cordial_ppl.errors import InputError, count, list_names, quote
 from cordial_ppl.scores import Interval
 
 FORM = re.compile(r"(.*)([<>]=?)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)")
@@ -60,7 +60,9 @@ class Requirement(NamedTuple):
         strict = "=" not in self.sign
         # Without a counterexample intervals are too narrow to pass or fail a pipeline.
         if made.unsettled or made.unknown:
-            return Answer(self.text, OPEN, interval)
+            texts = f"{count(made.unknown, 'text')} without a reading or a label"
+            why = f"nothing is known about {texts}" if made.unknown else "all labels are identical"
+            return Answer(self.text, OPEN, interval, why=why)
         if ends[0] > 0 or (ends[0] == 0 and not strict):
             return Answer(self.text, YES, interval)
         if ends[1] < 0 or (strict and ends[1] == 0):
@@ -101,9 +103,7 @@ class Requirement(NamedTuple):
                 "names in double quotes. For a requirement on all texts, do not pass groups."
             )
         if quantity == PASS:
-            raise InputError(
-                "a requirement on pass needs the passing options, for example --pass 4,5."
-            )
+            raise InputError("a requirement on pass needs the options that pass (--pass).")
         names = list_names([MEAN, *([PASS] if passing else []), *groups])
         raise InputError(
             f"unknown quantity {quote(quantity)}. Use {names}, or a difference of two groups such "
@@ -120,18 +120,21 @@ class Answer(NamedTuple):
             say".
         interval: the quantity, with its interval.
         needed: labels of its texts that would likely decide, with a range, if that can be said.
+        why: why an interval does not answer, if it does not.
     """
 
     requirement: str
     answer: str
     interval: Interval
     needed: Range | None = None
+    why: str = ""
 
     def __str__(self) -> str:
         """Return the answer as one line."""
         mean, lower, upper = self.interval
         line = f"{self.requirement}: {self.answer} ({mean:.3g}, {lower:.3g} to {upper:.3g})"
-        return line + (f"; {say_decided(self.needed)}" if self.needed else "")
+        more = say_decided(self.needed) if self.needed else self.why
+        return f"{line}; {more}" if more else line
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as JSON-compatible values."""
