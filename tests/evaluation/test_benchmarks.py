@@ -105,6 +105,7 @@ def test_every_measurement_lists_its_cells():
             assert cells or name in ("cluster", "device-gpu", "device-cpu")
 
 
+@pytest.mark.literal
 @pytest.mark.nightly
 def test_measurements_that_need_no_data_can_be_tried(capsys):
     every = results.list_measurements()
