@@ -71,8 +71,8 @@ def _check_label(msg: dict[str, Any], first: str, labelled: bool) -> None:
     if first:
         raise ChannelError(
             f"a channel must have one label site per text, but this channel has two, {first!r} "
-            f"and {name!r}. Use one row per label, remove obs_mask (labels of -1 are ignored), and "
-            "sum out latent options."
+            f"and {name!r}. Depending on the model, use one row per label, remove obs_mask "
+            "(labels of -1 are ignored), or sum out latent options."
         )
     if labelled and not msg["is_observed"]:
         raise ChannelError(

@@ -252,7 +252,7 @@ class Costs:
     person: Annotated[float | None, Parameter(metavar="COST")] = None
     "Cost of asking a person to label a text, in the same unit as the other costs."
     agree: Annotated[float | None, Parameter(metavar="SHARE")] = None
-    "Required agreement of automatic decisions with people, such as .9; people decide other texts."
+    "Required agreement of automatic decisions with people, such as .9; people decide the rest."
     level: Annotated[float, Parameter(metavar="P")] = 0.9
     "Probability that --agree is met."
     audit: Annotated[float, Parameter(metavar="SHARE")] = 0.05

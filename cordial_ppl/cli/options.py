@@ -100,7 +100,9 @@ LAYOUT = "Table of readings: item_id, with `rating` or columns p_..., logit_...,
 PREDICTED = option(f"Table to write {TABLE}: probabilities p_..., mean with interval, label.")
 TABLE_OUT = option(f"Table of readings to write {TABLE}.")
 CHANNEL = option("Channel file to add. Its code runs, so use only trusted files.", "PATH", MODEL)
-SPELLING = option("Text that stands for an option (1=A); may be repeated.", "OPTION=TEXT", ADVANCED)
+SPELLING = option(
+    "Option and a text that stands for it (1=A); may be repeated.", "OPTION=TEXT", ADVANCED
+)
 METHOD = option("Inference method: laplace (the paper's), mode or nuts (slow).", "METHOD", ADVANCED)
 
 List = Annotated[tuple[str, ...], listing("A,B,...")]

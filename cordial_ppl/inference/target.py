@@ -211,7 +211,7 @@ class Target:
         loc, scale = (as_numbers(part, "a prior") for part in prior)
         if loc.shape != (self.size,) or scale.shape != (self.size,):
             raise InputError(
-                f"a prior of channel {self.channel.name!r} needs {self.size} locations and scales "
+                f"a prior for channel {self.channel.name!r} needs {self.size} locations and scales "
                 f"({', '.join(self.coordinates)}); got shapes {loc.shape} and {scale.shape}."
             )
         if not (np.isfinite(loc).all() and np.isfinite(scale).all() and (scale > 0).all()):

@@ -70,7 +70,7 @@ def cache_programs() -> Path | None:
     if fault:
         return warn(
             f"cannot cache compiled programs in {str(path)!r}: {fault}. Set {VARIABLE} to a "
-            "folder that, like its parents, only you can write to (chmod 700)."
+            "folder that only you can write to (chmod 700), in folders that others cannot write to."
         )
     _delete_oldest(path)
     for name, value in {CHOSEN.lower(): str(path), **SETTINGS}.items():
