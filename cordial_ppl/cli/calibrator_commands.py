@@ -146,7 +146,8 @@ def monitor(
     logits, texts = [table.logits for table in tables], [table.item_ids for table in tables]
     made = cp.monitor(fit, *logits, texts=texts, covariates=extras, level=level)
     answer, text = made.answer, str(made)
-    but = [other for other in others[-1] if other not in others[0]]
+    if since := [other for other in others[-1] if other not in others[0]]:
+        text = text.replace(WORDS[YES], f"readings agree, but {'; '.join(since)}", 1)
     content = {**made.to_dict(), "labels": None, "differences": others}
     if labels is not None:
         read = read_labels(labels, tables[-1].scale, **vars(columns))
@@ -159,10 +160,8 @@ def monitor(
         answer = NO if (broken := check.evidence >= 1 / (1 - level)) else answer
         content |= {"labels": check.to_dict(), "answer": answer}
         does = "contradict" if broken else "do not contradict"
-        but += [f"labels {does} the calibration"] * broken
-        text += f"\nlabels {does} the calibration: evidence {check.evidence:.3g} to 1. {check.text}"
-    if but:
-        text = text.replace(WORDS[YES], f"readings agree, but {'; '.join(but)}", 1)
+        line = f"labels {does} the calibration: evidence {check.evidence:.3g} to 1. {check.text}"
+        text = f"{line}\n{text}" if broken else f"{text}\n{line}"
     return Result(content, text, status=STATUS[answer])
 
 

@@ -128,6 +128,11 @@ class Scale:
         """Return the options' numbers if all of their names are numbers, or their positions."""
         return np.array(list(_numbers(self.options) or range(self.size)), np.float64)
 
+    @property
+    def rising(self) -> bool:
+        """Return whether the last option, the best, has a higher number than the first."""
+        return bool(self.values[-1] > self.values[0])
+
     @cached_property
     def numbers(self) -> dict[float, int] | None:
         """Map the numbers of the options' names or aliases to positions; None for words."""

@@ -228,7 +228,7 @@ def _conclude(
         uneven=None if weighed else _find_uneven(names, corpus, fit.seed),
         clusters=None if units is None else len(np.unique(units[rows])),
         passing=passing,
-        rising=bool(scale.values[-1] > scale.values[0]),
+        rising=scale.rising,
     )
 
 

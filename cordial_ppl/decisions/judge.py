@@ -153,7 +153,7 @@ class Reader(NamedTuple):
 
     def _signed(self, scale: Scale) -> "Reader":
         """Give biases the signs of the options' numbers, which may fall from worst to best."""
-        if scale.values[-1] > scale.values[0]:
+        if scale.rising:
             return self
         overall, *bias = (
             each and Range(-each.value, -each.high, -each.low)

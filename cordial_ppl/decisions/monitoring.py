@@ -41,12 +41,12 @@ class Monitored(NamedTuple):
         scores: mean expected score, calibrated, at first and now.
         shift: the difference of the scores, with an interval valid for all looks together.
         options: share of each stated option, at first and now.
-        names: the options.
         order: rank correlation of the expected scores; NaN where all are equal.
         noise: whether there are more than two different readings, which measure noise.
         moved: root mean square change of single texts, on the scale; beyond noise if noise is
             measured.
         others: the comparison of new texts with the earlier texts, both as rated by the judge now.
+        names: the options.
     """
 
     texts: int
@@ -59,11 +59,11 @@ class Monitored(NamedTuple):
     scores: tuple[float, float]
     shift: Interval
     options: Float[np.ndarray, "2 K"]
-    names: tuple[str, ...]
     order: float
     noise: bool
     moved: float
     others: Drift | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def alarm(self) -> bool:

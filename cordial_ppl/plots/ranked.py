@@ -31,11 +31,11 @@ COLORS = {"people": INK, "judge": RAW, "calibrated": OURS, "at most": PEOPLE}
 
 
 def groups(made: Estimate, *, by: str = "group", ax: Axes | None = None) -> Axes:
-    """Draw the mean label of each group, the highest at the top.
+    """Draw the mean label of each group, the best at the top.
 
     Lines are intervals, the number of labels stands beside each name; a hollow mark is a group
     without labels, the vertical line the mean of all texts with its interval.  Of more than sixty
-    groups the thirty highest and the thirty lowest are drawn.
+    groups the thirty best and the thirty worst are drawn.
 
     Args:
         made: an estimate with groups, from ``Stack.estimate``.

@@ -92,7 +92,7 @@ def thresholds(
     title: str = "",
     ax: Axes | None = None,
 ) -> Axes:
-    r"""Draw observed against predicted shares of labels at or below each threshold.
+    r"""Draw observed against predicted shares of labels at each threshold or worse.
 
     .. math:: P(z \le t) = \sum_{k \le t} p(k), \qquad t = 0, \dots, K - 2
 
@@ -125,6 +125,7 @@ def thresholds(
 
         axis.plot([0, 1], [0, 1], color=INK, lw=0.6, ls=":", marker="")
         shown = range(0, scale.size - 1, -(-(scale.size - 1) // MOST))
+        sign = "≤" if scale.rising else "≥"
         shades = colormaps["viridis"](np.linspace(0.3, 0.85, len(shown)))
         for index, (t, shade, mark) in enumerate(zip(shown, shades, MARKS, strict=False)):
             below, predicted = codes <= t, shares[:, : t + 1].sum(axis=1)
@@ -137,10 +138,10 @@ def thresholds(
             x[(x < END) | (x > 1 - END)] += BESIDE * (index - (len(shown) - 1) / 2)
             bars = np.maximum([seen - low, high - seen], 0)
             look = {"color": shade, "marker": mark, "mfc": "none", "ls": "", "elinewidth": 0.6}
-            axis.errorbar(x, seen, yerr=bars, label=f"≤ {short(scale.options[t])}", **look)
+            axis.errorbar(x, seen, yerr=bars, label=f"{sign} {short(scale.options[t])}", **look)
         ends, ticks = (-0.07, 1.07), [0, 0.25, 0.5, 0.75, 1]
         axis.set(xlim=ends, ylim=ends, xticks=ticks, yticks=ticks, aspect="equal")
-        axis.set(xlabel="predicted P(label ≤ t)", ylabel="observed share")
+        axis.set(xlabel=f"predicted P(label {sign} t)", ylabel="observed share")
         axis.set_title(wrap(title, LETTERS))
         axis.legend(loc="best")
     return axis

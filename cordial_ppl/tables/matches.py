@@ -82,7 +82,8 @@ def read_labelled(
             _compare_scales(size, (readings, rated), (labels, label))
         raise
     for path, columns in {labels: labelled.columns, readings: table.columns}.items():
-        if {"mean_low", "label_low"} <= {*columns.schema}:
+        rated = path == readings and table.kind == "rating"
+        if {"mean_low", "label_low"} <= {*columns.schema} and not rated:
             what = "were fitted to these labels" if path == readings else "produced its labels"
             warn(
                 f"{path} contains calibrated probabilities. If they {what}, the results look "

@@ -66,7 +66,7 @@ def test_ratings_are_turned_round(here, cordial, turned):
     for name, more in (("a.csv", ()), ("b.csv", ("--reverse",))):
         cordial(*fast("calibrate", name, "l.csv", "-o", f"o-{name}", *RATED, *more))
         outputs.append(read(f"o-{name}"))
-        assert outputs[-1].pop("rating") == read(name)["rating"]
+        assert outputs[-1].pop("input_rating") == read(name)["rating"]
     assert outputs[0] == outputs[1]
 
 

@@ -75,6 +75,17 @@ def test_a_judge_agrees_as_libraries_say():
     assert means == pytest.approx(known, abs=1e-9)
 
 
+def test_numbers_that_fall_agree_as_those_that_rise():
+    rng = np.random.default_rng(2)
+    _, labels = rate(rng, 60, 2, 5)
+    probs = rng.dirichlet(np.ones(5), 60) + 2 * np.eye(5)[labels[:, 0]]
+    rise, fall = (
+        cp.agreement(np.array(options)[labels], options, predictions={"judge": probs / 3})
+        for options in (range(1, 6), range(5, 0, -1))
+    )
+    assert fall.to_dict() == rise.to_dict() and "spearman" in str(rise.to_dict())
+
+
 def test_a_text_counts_once_whoever_labels_it():
     """Twice the labels of a text change nothing of what a judge agrees with."""
     rng = np.random.default_rng(1)

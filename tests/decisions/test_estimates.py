@@ -11,7 +11,8 @@ from cordial_ppl.decisions.estimates.bias import find_bias
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.estimates.quantities import PassRate, Population
 from cordial_ppl.decisions.estimates.rectified import RectifiedMean, rectified_means
-from cordial_ppl.decisions.estimates.requirement import parse
+from cordial_ppl.decisions.estimates.requirement import Answer, parse
+from cordial_ppl.decisions.forecasting import Range
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.scores import Interval
@@ -541,6 +542,13 @@ def test_groups_that_are_numbers_are_found_by_them(make):
     made = make(**{"1": 1.0, "2": 3.0})
     assert made.difference(1, np.int64(2)) == made.difference("1", "2") == (-2, -2, -2)
     assert made.is_resolved(1, 2) and made.is_resolved("1", "2") and not made.is_resolved(1, 3)
+
+
+def test_a_forecast_says_whose_labels_it_counts():
+    needed, groups = Range(60, 40, 110), [(), ("a",), ("a", "b")]
+    lines = [str(Answer("x > 0", "cannot say", OVERALL, needed, named)) for named in groups]
+    whose = ["", " of 'a'", " of 'a' and 'b'"]
+    assert all(f"60 labels{of} in all (40 to 110)" in x for of, x in zip(whose, lines, strict=True))
 
 
 @pytest.mark.parametrize("text", ["pass >= 30", "pass >= 120%", "pass > -1", "mean >= 80%"])

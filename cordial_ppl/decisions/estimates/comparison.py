@@ -53,7 +53,7 @@ class Comparison:
         unread: how many texts were not read, and how many of these are labelled; where none is,
             everything else is of the texts that were read.
         unheard: groups none of whose texts has a reading or a label, of which nothing is known.
-        rising: whether the numbers of the options rise from the worst to the best.
+        rising: whether the best option has a higher number than the worst.
     """
 
     level: float
@@ -90,7 +90,7 @@ class Comparison:
             self.groups, key=lambda name: self.groups[name].mean.mean, reverse=self.rising
         )
 
-    def difference(self, a: Any, b: Any) -> Interval:
+    def difference(self, a: str | int | np.integer, b: str | int | np.integer) -> Interval:
         """Mean of group a less that of group b, with its interval; a number stands for its name.
 
         Raises:
@@ -167,7 +167,7 @@ class Comparison:
         limit = doubts[kept[-1]] if kept.size else -1.0
         return [pair for pair in clear if pair[2] <= limit]
 
-    def is_resolved(self, a: Any, b: Any) -> bool:
+    def is_resolved(self, a: str | int | np.integer, b: str | int | np.integer) -> bool:
         """Return whether the order of two groups is resolved."""
         return any({str(a), str(b)} == {*pair} for *pair, _ in self.resolved)
 

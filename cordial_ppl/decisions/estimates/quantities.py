@@ -23,7 +23,7 @@ class Population(NamedTuple):
         options: the options, in order.
         mean: mean label, on the scale.
         at_least: for each option but the first, the share of texts whose label is that option or a
-            higher one.
+            better one.
         effect: mean label of the group minus the calibrator's prediction, on the scale; None for
             the whole corpus.
         passing: share of texts that people pass, if passing options are named.

@@ -67,7 +67,8 @@ class Requirement(NamedTuple):
             return Answer(self.text, YES, interval)
         if ends[1] < 0 or (strict and ends[1] == 0):
             return Answer(self.text, NO, interval)
-        return Answer(self.text, OPEN, interval, made.needed(interval, self.bound, groups))
+        needed = made.needed(interval, self.bound, groups)
+        return Answer(self.text, OPEN, interval, needed, groups)
 
     def find(self, groups: Collection[str], passing: bool) -> tuple[str, ...]:
         """Find the groups whose quantity it is.
@@ -120,6 +121,7 @@ class Answer(NamedTuple):
             say".
         interval: the quantity, with its interval.
         needed: labels of its texts that would likely decide, with a range, if that can be said.
+        groups: the groups whose labels these are; all if none.
         why: why an interval does not answer, if it does not.
     """
 
@@ -127,13 +129,15 @@ class Answer(NamedTuple):
     answer: str
     interval: Interval
     needed: Range | None = None
+    groups: tuple[str, ...] = ()
     why: str = ""
 
     def __str__(self) -> str:
         """Return the answer as one line."""
         mean, lower, upper = self.interval
         line = f"{self.requirement}: {self.answer} ({mean:.3g}, {lower:.3g} to {upper:.3g})"
-        more = say_decided(self.needed) if self.needed else self.why
+        of = f" of {' and '.join(map(quote, self.groups))}" if self.groups else ""
+        more = say_decided(self.needed, of) if self.needed else self.why
         return f"{line}; {more}" if more else line
 
     def to_dict(self) -> dict[str, Any]:

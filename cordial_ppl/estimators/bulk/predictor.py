@@ -96,7 +96,7 @@ def add_extras(
         but: Columns that are left out, as are readings of options that only other tasks have.
     """
     names: dict[str, str] = {}
-    taken = {*predictions.columns}
+    taken = {*predictions.columns, "rating"}  # Beside probabilities it would be another reading.
     used = ("item_id", *but, *(() if table.kind == "rating" else table.names))
     for name in table.columns.schema:
         if name in used or is_reading(name) and name.startswith(f"{table.kind}_"):
