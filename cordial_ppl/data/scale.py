@@ -44,7 +44,8 @@ class Scale:
         numbered: whether predictions are numbers, because the options were given so.
 
     Raises:
-        InputError: there are fewer than two options, or a name is empty or occurs twice.
+        InputError: there are fewer than two options, a name is empty or occurs twice, or numbers
+            neither rise nor fall.
     """
 
     options: tuple[str, ...]
@@ -77,6 +78,11 @@ class Scale:
         twice = [name for name, same in zip(names, alike, strict=True) if alike.count(same) > 1]
         if twice:
             raise InputError(f"options must be distinct; {twice[0]!r} occurs twice in {names}.")
+        if None not in numbers and sorted(numbers) not in (numbers, numbers[::-1]):
+            raise InputError(
+                f"options that are numbers must rise or fall from worst to best; found "
+                f"{list_names(names)}. Sort them, or name the options by words."
+            )
 
     @classmethod
     def default(cls, size: int) -> "Scale":
@@ -294,9 +300,8 @@ class Scale:
         """Return the position of an option, or of a number between two, if they are in order."""
         position, number = self._position(label), parse_number(label)
         order = np.argsort(self.numerals)
-        ordered = (np.diff(order) == 1).all() or (np.diff(order) == -1).all()
         low, *_, high = self.numerals[order]
-        if position is not None or not ordered or number is None or not low < number < high:
+        if position is not None or number is None or not low < number < high:
             return position
         if self._may_be_thousands(label):
             return None
