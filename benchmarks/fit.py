@@ -5,7 +5,7 @@ and fits once.  Kept is the same in a second process, which finds what the first
 seconds, of all cores, are steadier than time where the machine is busy.  Warm is a fit with other
 labels and another seed in a process that has fitted such.  Starts are whole processes, in CPU
 seconds and in multiples of `import jax, numpyro`, as warm fits are.  Memory is the largest resident
-size of a process that fits five numbers of labels, on Linux.
+size of a process that fits five numbers of labels, on Linux; disk is what installing takes.
 """
 
 import json
@@ -15,12 +15,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from importlib.metadata import distribution
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 from measurement import Line, Means, Measurement
+from packaging.requirements import Requirement
 
 import cordial_ppl as cp
 from cordial_ppl.evaluation.synthetic import reviews
@@ -98,9 +100,17 @@ def run_cold(draw: int) -> Iterator[Line]:
 
 
 def run_memory(draw: int) -> Iterator[Line]:
-    """Measure the largest memory of a process that fits five numbers of labels."""
+    """Measure a process that fits five numbers of labels, and files that the package requires."""
+    sizes, left = {}, [cp.__name__]
+    while left:
+        found = distribution(left.pop())
+        needed = [*map(Requirement, () if found.name in sizes else found.requires or ())]
+        left += [r.name for r in needed if not r.marker or r.marker.evaluate({"extra": ""})]
+        paths = (Path(str(file.locate())) for file in found.files or ())
+        sizes[found.name] = sum(path.stat().st_size for path in paths if path.exists())
+    disk = {"disk, MiB": sum(sizes.values()) / 2**20}
     for run, output, _ in spend_twice(["-c", SIZES]):
-        yield {"run": run, "memory, MiB": float(output)}
+        yield {"run": run, "memory, MiB": float(output)} | disk
 
 
 def run_starts(draw: int) -> Iterator[Line]:
