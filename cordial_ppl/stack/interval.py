@@ -1,6 +1,6 @@
 """Intervals of a text's mean, over draws and members, and of its label."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,8 +15,8 @@ from cordial_ppl.runtime.compilation import compiled
 HALVINGS = 12
 """How often a quantile's range, at first that of a text's draws, is halved."""
 
-UNROLLED = 16
-"""Draws that one step of the loop adds up: their sum stays in the processor's registers."""
+UNROLLED = 4
+"""Draws that one step of a loop adds up: more leave too few of the processor's registers."""
 
 
 def quantiles(
@@ -48,10 +48,9 @@ def quantiles(
     draws = np.zeros(places, np.float32)
     np.concatenate(means, out=draws[:size, :count], casting="same_kind")
     mass = np.zeros((places[0], 1 if len(shares) == 1 else places[1]), np.float32)
-    start = 0
-    for drawn, share in zip(weights, np.ascontiguousarray(shares.T, np.float32), strict=True):
-        mass[start : start + len(drawn), : len(share)] = drawn.astype(np.float32)[:, None] * share
-        start += len(drawn)
+    parts = zip(weights, np.ascontiguousarray(shares.T, np.float32), strict=True)
+    outer = [np.outer(drawn.astype(np.float32), share) for drawn, share in parts]
+    np.concatenate(outer, out=mass[:size, : len(shares)])
     tails = np.array([(1 - level) / 2, (1 + level) / 2], np.float32)
     (ends,) = _bisect(draws, mass, tails, np.int32(-(-size // UNROLLED)))
     return np.asarray(ends)[:, :count]
@@ -93,18 +92,29 @@ def _bisect(
     groups: Int[Any, ""],
 ) -> tuple[Float[Array, "2 m"]]:
     # An axis for the two quantiles.
-    draws, mass, counts = draws[:, None], mass[:, None], mass[:, None] > 0
-    lowest = jnp.where(counts, draws, jnp.inf).min(axis=0)
-    highest = jnp.where(counts, draws, -jnp.inf).max(axis=0)
+    draws, mass = draws[:, None], mass[:, None]
+    none = jnp.zeros((len(tails), draws.shape[2]), draws.dtype)
 
-    def below(cut: Float[Array, "2 m"]) -> Float[Array, "2 m"]:
-        def add(group: Array, total: Array) -> Array:
+    def fold(add: Callable[..., Any], total: Any) -> Any:
+        """Combine draws and their masses, one by one."""
+
+        def go_on(group: Array, total: Any) -> Any:
             for offset in range(UNROLLED):
-                draw = group * UNROLLED + offset
-                total += jnp.where(draws[draw] <= cut, mass[draw], 0)
+                row = group * UNROLLED + offset
+                total = add(total, draws[row], mass[row])
             return total
 
-        return jax.lax.fori_loop(0, groups, add, jnp.zeros_like(cut))
+        return jax.lax.fori_loop(0, groups, go_on, total)
+
+    def below(cut: Float[Array, "2 m"]) -> Float[Array, "2 m"]:
+        return fold(lambda sums, draw, share: sums + jnp.where(draw <= cut, share, 0), none)
+
+    def last(cut: Any, sign: int = 1) -> Float[Array, "2 m"]:
+        def add(most: Array, draw: Array, share: Array) -> Array:
+            counts = (share > 0) & (draw <= cut)
+            return jnp.where(counts, jnp.maximum(most, sign * draw), most)
+
+        return sign * fold(add, none - jnp.inf)
 
     def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends
@@ -112,7 +122,7 @@ def _bisect(
         enough = below(middle) >= goal
         return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
 
-    low, high = (jnp.repeat(end, 2, axis=0) for end in (lowest, highest))
-    goal = tails[:, None] * below(high)
-    _, high = jax.lax.fori_loop(0, HALVINGS, halve, (low, high))
-    return (jnp.where((draws <= high[None]) & counts, draws, -jnp.inf).max(axis=0),)
+    highest = last(jnp.inf)
+    goal = tails[:, None] * below(highest)
+    _, high = jax.lax.fori_loop(0, HALVINGS, halve, (last(jnp.inf, -1), highest))
+    return (last(high),)
