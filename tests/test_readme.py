@@ -29,7 +29,7 @@ def test_the_example_gives_the_answer_and_the_losses_beside_it(capsys):
     raw = np.exp(unseen) / np.exp(unseen).sum(axis=1, keepdims=True)
     histogram = np.tile(label_histogram(texts.labels[:20], 5), (len(truth), 1))
     found = [cp.scores.log_loss(probs, truth) for probs in (raw, histogram)]
-    (sentence,) = re.findall(r"raw reading loses ([\d.]+) nats .* histogram ([\d.]+)\.\n", README)
+    (sentence,) = re.findall(r"log loss is ([\d.]+) nats, .* histogram's is ([\d.]+)\.\n", README)
     assert [f"{loss:.2f}" for loss in found] == list(sentence)
     (code,) = code_of(README, "python")
     assert len(code.splitlines()) <= 15
