@@ -51,7 +51,7 @@ def _labels(products: Products) -> Outcome:
     stack = _each(products, "equivalents", "labels", method="logit-stack")
     dirichlet = _each(products, "equivalents", "labels", method="dirichlet")
     held = np.all((stack >= 28) & (dirichlet > stack))
-    return held, f"logit stack {_range(stack)}, Dirichlet {_range(dirichlet)}"
+    return held, f"logit stack: {_range(stack)}; Dirichlet calibration: {_range(dirichlet)}"
 
 
 def _gains(products: Products) -> Outcome:
@@ -74,8 +74,8 @@ def _structure(products: Products) -> Outcome:
     _need(ours, 8)
     held, shown = _resolve(ours, sure)
     return held, (
-        f"changes the logit stack by {min(changes):+.3f} to {max(changes):+.3f}; trails ours by "
-        f"{_range(_values(ours))}, {shown}"
+        f"gains of {_range(_values(ours))}, {shown}; these channels change the logit stack's loss "
+        f"by {min(changes):+.3f} to {max(changes):+.3f}"
     )
 
 
@@ -85,7 +85,7 @@ def _averaging(products: Products) -> Outcome:
         for n in ([5, 10], [100, 200, 500, 1000, 2000])
     )
     held = np.all(few > 0) and np.all(abs(many) < 0.005)
-    return held, f"{_range(few)} with 5 and 10 labels, {_range(many)} from 100 on"
+    return held, f"{_range(few)} with 5 and 10 labels, {_range(many)} with 100 or more"
 
 
 def _rps(products: Products) -> Outcome:
@@ -93,7 +93,7 @@ def _rps(products: Products) -> Outcome:
     rps = _each(products, "scores", "value", metric="rps", **where)
     accuracy = _each(products, "scores", "value", metric="accuracy", **where)
     held = np.all(rps < 0) and np.all(abs(accuracy) <= 0.02)
-    return held, f"RPS {_range(rps)}, accuracy {_range(accuracy)}"
+    return held, f"differences in RPS: {_range(rps)}; in accuracy: {_range(accuracy)}"
 
 
 def _closest(products: Products) -> Outcome:
@@ -102,15 +102,15 @@ def _closest(products: Products) -> Outcome:
         for method in ("paper", "logit-stack", "dirichlet", "raw")
     }
     best = [min(kl, key=lambda m: kl[m][i]) == "paper" for i in range(len(TASKS))]
-    return all(best), f"closest on {sum(best)} of {len(best)}: {_ranges(kl)}"
+    return all(best), f"lowest on {sum(best)} of {len(best)} tasks: {_ranges(kl)}"
 
 
 def _shifts(products: Products) -> Outcome:
     amazon = _each(products, "tasks", "shift", reader="main")[:3]
     mosei = _each(products, "tasks", "inward", reader="main")[3]
     return min(amazon) > 0 and mosei > 0, (
-        f"up by {min(amazon):.2f} to {max(amazon):.2f} classes on the three tasks of five options, "
-        f"inward by {mosei:.2f} on mosei"
+        f"higher by {min(amazon):.2f} to {max(amazon):.2f} classes on the three Amazon tasks, "
+        f"nearer to the middle by {mosei:.2f} on MOSEI"
     )
 
 
@@ -122,12 +122,14 @@ def _order(products: Products) -> Outcome:
     }
     others = min(*shares["vector"], *shares["dirichlet"])
     held = ordered.all() and max(shares["paper"]) <= 0.1 and others >= 0.45
-    return held, f"labels ordered on {ordered.sum():.0f} of 4 tasks; {_ranges(shares)}"
+    return held, (
+        f"labels rise on {ordered.sum():.0f} of 4 tasks; shares of fits: {_ranges(shares)}"
+    )
 
 
 def _overtakes(products: Products) -> Outcome:
     observed = _each(products, "crossover", "observed")
-    return np.isfinite(observed).all(), f"from {', '.join(map(write, observed))} labels"
+    return np.isfinite(observed).all(), f"labels by task: {', '.join(map(write, observed))}"
 
 
 def _crossover(products: Products) -> Outcome:
@@ -138,10 +140,10 @@ def _crossover(products: Products) -> Outcome:
     ordered = all(observed[i] <= observed[j] for i, j in pairs)
     held = ordered and (ratio >= 0.5).all() and (ratio <= 2).all()
     shown = ", ".join(NEVER if not np.isfinite(each) else f"{each:.2f}" for each in ratio)
-    return held, f"order {'kept' if ordered else 'not kept'}; observed over predicted {shown}"
+    return held, f"{'same' if ordered else 'different'} order; ratios by task: {shown}"
 
 
-NEVER = "not within 2,000 labels"
+NEVER = "none within 2,000 labels"
 
 
 def _known_gap(products: Products) -> Outcome:
@@ -152,8 +154,8 @@ def _known_gap(products: Products) -> Outcome:
     affine, full, over = near("affine", "d"), near("full", "share"), near("full", "overtakes")
     held = abs(affine.mean() - 4) <= 1 and all((full >= 0.9) & (full <= 1.5))
     return held and all((over >= 0.5) & (over <= 3)), (
-        f"d = {_range(affine)} for the affine channel, {_range(full)} K (K - 1) for the full one, "
-        f"which overtakes at {_range(over)} n*"
+        f"d = {_range(affine)} for the affine channel, {_range(full)} K (K - 1) for the full "
+        f"channel, which overtakes at {_range(over)} n*"
     )
 
 
@@ -165,7 +167,7 @@ def _readers(products: Products) -> Outcome:
     )
     _need(best, 3)
     held = best.sum() >= 56 / 60 * tried.sum() > 0 and trails.max() <= 0.006
-    shown = f"{best.sum():.0f} of {tried.sum():.0f}, trails by at most {trails.max():.3f}"
+    shown = f"lowest in {best.sum():.0f} of {tried.sum():.0f}, else within {trails.max():.3f}"
     return held, shown
 
 
@@ -174,7 +176,7 @@ def _reader_gains(products: Products) -> Outcome:
     gains = products.take("readers", "gain", None, but, by=by)
     _need(gains, 12)
     held, shown = _resolve(gains, products.take("readers", "resolved", None, but, by=by))
-    return held, f"{_range(_values(gains))}, {shown}"
+    return held, f"gains of {_range(_values(gains))}, {shown}"
 
 
 def _prior(products: Products) -> Outcome:
@@ -186,26 +188,30 @@ def _prior(products: Products) -> Outcome:
     _need(mean, 5)
     held = all(each.value > 0 for each in mean.values())
     return held and not any(each.value for each in loses.values()), "; ".join(
-        f"{n}: {write(*mean[n])}, {gains[n].value:.0f} gain, {loses[n].value:.0f} lose"
+        f"{n} labels: {write(*mean[n])}, {gains[n].value:.0f} pairs gain, {loses[n].value:.0f} lose"
         for n in mean
     )
 
 
 def _fusion(products: Products) -> Outcome:
     shown, held = [], True
-    for method, least in (("reader main", 28), ("best reader by CV", 28), ("without channels", 27)):
+    for method, least, name in (
+        ("reader main", 28, "the main reader"),
+        ("best reader by CV", 28, "the reader chosen by cross-validation"),
+        ("without channels", 27, "the fusion without channels"),
+    ):
         gains = _take(products, "fusion", "gain", {"method": method}, by=("task", "n"))
         _need(gains, 28)
         wins = sum(gains > 0)
         held &= wins >= least
-        shown.append(f"{method} in {wins} of {len(gains)}")
+        shown.append(f"{name} in {wins} of {len(gains)}")
     return held, "beats " + ", ".join(shown)
 
 
 def _users(products: Products) -> Outcome:
     gains = _each(products, "users", "gain", effect=SHIFT, texts="late")
     held = _each(products, "users", "lower", effect=SHIFT, texts="late") > 0
-    return all(held), f"{_range(gains)}, {sum(held)} of 4 resolved"
+    return all(held), f"gains of {_range(gains)}, {sum(held)} of 4 resolved"
 
 
 def _other_effects(products: Products) -> Outcome:
@@ -215,7 +221,7 @@ def _other_effects(products: Products) -> Outcome:
         low = _each(products, "users", "lower", **where)
         held &= all(low[: 3 if other == "intercept" else 4] > 0)
         shown.append(f"{other} {_range(_each(products, 'users', 'gain', **where))}")
-    return held, "by " + ", ".join(shown)
+    return held, "gains over these: " + ", ".join(shown)
 
 
 SHIFT = "shift, the paper's"
@@ -224,12 +230,21 @@ SHIFT = "shift, the paper's"
 def _batch(products: Products) -> Outcome:
     raw = _each(products, "table", "log_loss", method="raw", n=20)
     changes = _each(products, "table", "log_loss", method="batch", n=20) - raw
-    return min(changes) >= 0, f"changes it by {min(changes):+.3f} to {max(changes):+.3f}"
+    return min(changes) >= 0, f"the log loss changes by {min(changes):+.3f} to {max(changes):+.3f}"
 
 
 def _demonstrations(products: Products) -> Outcome:
-    return None, "no language model reads made-up texts"
+    return None, "no language model can read synthetic texts"
 
+
+NAMES = {
+    "paper": "CORDIAL",
+    "logit-stack": "logit stack",
+    "vector": "vector scaling",
+    "dirichlet": "Dirichlet calibration",
+    "raw": "raw reading",
+}
+"""What the outcomes call methods."""
 
 TESTS: dict[str, Test] = {
     test.__name__.removeprefix("_"): test
@@ -272,7 +287,7 @@ def _resolve(gains: dict[str, Ours], sure: dict[str, Ours]) -> tuple[bool, str]:
 
 
 def _ranges(values: dict[str, np.ndarray]) -> str:
-    return ", ".join(f"{name} {_range(each)}" for name, each in values.items())
+    return ", ".join(f"{NAMES[name]} {_range(each)}" for name, each in values.items())
 
 
 def _range(values: np.ndarray) -> str:

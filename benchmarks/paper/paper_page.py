@@ -9,14 +9,15 @@ from ledger import Ledger
 from product import lay_out
 from stated import APART, NEAR, Products, Row, state_numbers, state_table
 
-HEAD = """# The paper's figures, and ours
+HEAD = """# The paper's numbers, and ours
 
-Every number that the paper states, beside ours from a full run of `benchmarks/paper/make.py`,
-which also writes this page. **The texts are synthetic**: the paper's readings are not public, so
-tasks and readers are made up, with the paper's numbers of texts and options, and readers as
-accurate and sure as the paper's ([how](results.md)). Levels may differ for that reason alone;
-what can be reproduced are orders, signs, sizes of gains and the method's own numbers. Ours is
-`Cordial.paper()`; its stack and those of its rivals have one pseudo-count for each weight.
+This page compares every number in the paper with the result of a full run of
+`benchmarks/paper/make.py`, which also writes this page. Because the paper's readings are not
+public, **our tasks are synthetic** (`benchmarks/embedded.py`): they have as many options as the
+paper's tasks, and the readers (judges) are about as accurate and as confident. Losses may therefore
+differ from the paper's, but rankings, signs and sizes of gains should be similar. *CORDIAL* is
+`Cordial.paper()`. Its stack, and the stacks it is compared with, have one pseudo-count per member.
+To repeat the run:
 
 ```sh
 python benchmarks/paper/make.py --page docs/paper.md
@@ -35,29 +36,28 @@ def write_page(folder: Path, ledger: Ledger, draws: int, path: Path) -> None:
     rows = [
         (each.text, each.place, each.criterion, each.ours, WORDS[each.held]) for each in findings
     ]
-    stated = f"Of {len(numbers)} numbers of the text, {_count(numbers)}."
-    table = f"Of its {len(cells)} cells, {_count(cells)}."
+    untested = f" and {held[None]} was not tested" if held[None] else ""
     how = (
-        f"{draws} draws of labels; ± standard errors over them. *yes*: within {APART:.1f} standard "
-        "errors of ours, which is two of the difference if the paper's are as large; *near*: "
-        f"within {100 * NEAR:.0f} %; both up to the rounding of the paper's. A range is of tasks, "
-        "of numbers of labels or of readers, and all of ours must lie in the paper's. All of it "
-        f"took {ledger.seconds() / 3600:.1f} CPU hours."
+        f"Numbers after ± are standard errors, in most cases over {draws} draws of labels. *Yes* "
+        f"means that the paper's number and ours differ by at most {APART:.1f} of our standard "
+        "errors, which is two standard errors of the difference if the paper's errors equal ours. "
+        f"*Near* means within {100 * NEAR:.0f} %. Both allow for rounding in the paper. If the "
+        "paper states a range, all of our numbers must lie in it. A gain is *resolved* if its 95 % "
+        f"interval is above zero. The run took {ledger.seconds() / 3600:.1f} CPU hours."
     )
     parts = (
         HEAD,
         how,
-        "## What the paper finds",
-        f"Of {len(findings)} findings, {held[True]} are reproduced, {held[False]} are not"
-        + (f"; not tested: {held[None]}" if held[None] else "")
-        + ". The criteria are computed.",
+        "## Findings",
+        f"A program checks each criterion. Of the {len(findings)} findings, {held[True]} are "
+        f"reproduced, {held[False]} are not{untested}.",
         lay_out(("finding", "section", "reproduced if", "ours", ""), rows),
-        "## The numbers of the text",
-        stated,
+        "## Numbers in the text",
+        f"Of the {len(numbers)} numbers in the paper's text, {_count(numbers)}.",
         lay_out(("section", "number", "paper", "ours", ""), map(_cells, numbers)),
         "## Table 1",
-        table,
-        lay_out(("", "number", "paper", "ours", ""), map(_cells, cells)),
+        f"Of the {len(cells)} cells of the paper's Table 1, {_count(cells)}.",
+        lay_out(("log loss", "paper", "ours", ""), (_cells(each)[1:] for each in cells)),
     )
     path.write_text("\n\n".join(part.strip() for part in parts) + "\n", "utf-8")
 
@@ -68,6 +68,12 @@ def _cells(row: Row) -> Sequence[str]:
 
 
 def _count(rows: Iterable[Row]) -> str:
-    words = {"yes": "are reproduced", "near": "are near", "no": "are not", "not made": "not made"}
+    words = {
+        "yes": "are reproduced",
+        "near": "are near",
+        "no": "are not",
+        "not made": "are missing",
+    }
     counts = Counter(row.verdict for row in rows)
-    return ", ".join(f"{counts[key]} {text}" for key, text in words.items() if counts[key])
+    parts = [f"{counts[key]} {text}" for key, text in words.items() if counts[key]]
+    return " and ".join([", ".join(parts[:-1])] * (len(parts) > 1) + parts[-1:])
