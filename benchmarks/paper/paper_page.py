@@ -7,7 +7,7 @@ from pathlib import Path
 from findings import list_findings
 from ledger import Ledger
 from product import lay_out
-from stated import APART, NEAR, Products, Row, state_numbers, state_table
+from stated import APART, NEAR, TASKS, Products, Row, state_numbers, state_table
 
 HEAD = """# The paper's numbers, and ours
 
@@ -56,8 +56,9 @@ def write_page(folder: Path, ledger: Ledger, draws: int, path: Path) -> None:
         f"Of the {len(numbers)} numbers in the paper's text, {_count(numbers)}.",
         lay_out(("section", "number", "paper", "ours", ""), map(_cells, numbers)),
         "## Table 1",
-        f"Of the {len(cells)} cells of the paper's Table 1, {_count(cells)}.",
-        lay_out(("log loss", "paper", "ours", ""), (_cells(each)[1:] for each in cells)),
+        "Each cell shows the paper's log loss, our log loss, and whether the two agree. Of the "
+        f"{len(cells)} cells, {_count(cells)}.",
+        _grid(cells),
     )
     path.write_text("\n\n".join(part.strip() for part in parts) + "\n", "utf-8")
 
@@ -65,6 +66,16 @@ def write_page(folder: Path, ledger: Ledger, draws: int, path: Path) -> None:
 def _cells(row: Row) -> Sequence[str]:
     what = f"{row.what} ({row.why})" if row.why else row.what
     return row.place, what, row.paper, row.ours, row.verdict
+
+
+def _grid(cells: Iterable[Row]) -> str:
+    """Lay out a line for each method and number of labels, with a cell for each task."""
+    lines: dict[tuple[str, str], list[str]] = {}
+    for row in cells:
+        method, _, where = row.what.rpartition(": ")
+        labels = where.partition(", ")[2].removesuffix(" labels")
+        lines.setdefault((method, labels), []).append(f"{row.paper} / {row.ours}, {row.verdict}")
+    return lay_out(("method", "labels", *TASKS), ((*key, *line) for key, line in lines.items()))
 
 
 def _count(rows: Iterable[Row]) -> str:

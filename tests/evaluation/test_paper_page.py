@@ -136,7 +136,7 @@ def test_the_page_has_every_number_and_names_what_was_not_made(tmp_path):
     ledger.rows("timings", ["music", 5], lambda *_: [{"fit_seconds": 1.0}])
     write_page(tmp_path, ledger, 20, tmp_path / "paper.md")
     page = (tmp_path / "paper.md").read_text("utf-8")
-    assert "synthetic" in page and "| 1.339 | – | not made |" in page and "0.0 CPU hours" in page
+    assert "synthetic" in page and "| 1.339 / –, not made |" in page and "0.0 CPU hours" in page
     assert all(each["what"] in page for each in content["number"])
 
 
