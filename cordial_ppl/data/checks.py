@@ -25,7 +25,7 @@ def check_names(setting: str, names: Iterable[Any], options: Collection[str]) ->
     for name in names:
         if not isinstance(name, str) or name not in options:
             allowed = f"only {', '.join(options)}" if options else "no names"
-            raise InputError(f"{setting} may name {allowed}; got {quote(name)}.")
+            raise InputError(f"{setting} accepts {allowed}; got {quote(name)}.")
 
 
 def check_list(setting: str, values: Any) -> tuple[Any, ...]:
@@ -47,8 +47,8 @@ def warn_of_lookalikes(noun: str, names: Iterable[str]) -> None:
     if pairs:
         more = f", and {len(pairs) - 1} more pairs," if len(pairs) > 1 else ""
         warn(
-            f"{noun} {' and '.join(map(ascii, pairs[0]))}{more} look alike. If the two names mean "
-            "the same thing, use the same spelling for both."
+            f"{noun} {' and '.join(map(ascii, pairs[0]))}{more} look alike. If these names mean "
+            "the same thing, spell them the same way."
         )
 
 

@@ -37,7 +37,7 @@ def readings_from_probabilities(p: Any, *, source: Source = GIVEN) -> Float64[np
     if off.size:
         raise InputError(
             f"probabilities in {name_rows(off, table.where)} do not sum to one (first sum: "
-            f"{totals[off[0]]:.6g}). Divide each row by its sum, or pass logits or counts."
+            f"{totals[off[0]]:.6g}). Divide each row by its sum, or pass logits or counts instead."
         )
     with np.errstate(divide="ignore"):
         return table.spread(table.floor(np.log(probs), zeros=True))

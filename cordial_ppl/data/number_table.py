@@ -44,8 +44,8 @@ def warn_of_unread(unread: Unread) -> None:
     """Warn once of options without a reading, with their number and the first place."""
     options, rows, texts, first = unread
     warn(
-        f"found no reading for {count(options, 'option')} in {rows} of {texts} rows (first: "
-        f"{first}). Missing options get the smallest value in their row."
+        f"found {count(options, 'missing reading')} in {rows} of {texts} rows (first: {first}). "
+        "A missing reading gets the smallest value in its row, or less if only one option was read."
     )
 
 

@@ -60,7 +60,7 @@ def as_logits(
     if inside and np.allclose(numbers.sum(axis=1), 1):
         warn(
             "the logits of every text lie between 0 and 1 and sum to one. If they are "
-            "probabilities, use readings_from_probabilities, or name table columns p_OPTION."
+            "probabilities, use readings_from_probabilities, or name the columns p_OPTION."
         )
     # Sums round by their order in memory, and a data frame is stored column by column.
     logits = np.ascontiguousarray(table.floor(numbers))

@@ -60,7 +60,7 @@ class Scale:
         if len(names) > MOST:
             raise InputError(
                 f"a scale can have at most {MOST} options; found {len(names):,}. Merge "
-                "neighbouring options first, for example 0..1000 into groups of ten."
+                "neighbouring options first, for example 0 to 1000 in groups of ten."
             )
         if len(names) < 2:
             raise InputError(f"name two or more options, such as 1,2,3; got {list_names(names)}.")
@@ -111,7 +111,7 @@ class Scale:
             scale = cls(tuple(map(str, names)), numbered=numbered)
         if size not in (None, scale.size):
             raise InputError(
-                f"the readings have {size} columns but {scale.size} options are named: "
+                f"the readings have {size} columns but {scale.size} options are listed: "
                 f"{list_names(scale.options)}. Name one option per column."
             )
         return scale
@@ -213,15 +213,15 @@ class Scale:
         if max(finite) < self.size:
             listed = ", ".join(f"{number:g}" for number in sorted(finite))
             raise SettingNeeded(
-                f"{noun} {listed} are ambiguous: {quote(first)} may be number 0 or 1. Write "
-                "them as names of the options.",
-                "If all ratings are numbers, name the options by these, for example from 1",
+                f"{noun} {listed} are ambiguous: {quote(first)} could be number 0 or 1. Write "
+                "option names instead.",
+                "If all ratings are numbers, use numbers as option names, for example from 1",
                 "options",
                 names,
             )
         warn(
-            f"{noun} are read as numbers from 1 ({quote(first)}) to {self.size} ({quote(last)}). "
-            f"Means run from 0 to {self.size - 1} unless the options are named 1 to {self.size}."
+            f"{noun} are read as numbers from 1 ({quote(first)}) to {self.size} ({quote(last)}), "
+            f"but means run from 0 to {self.size - 1} unless options are named 1 to {self.size}."
         )
         return replace(self, aliases=names)
 

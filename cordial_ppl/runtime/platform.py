@@ -98,7 +98,7 @@ def counting_memory() -> Iterator[None]:
         reason = " ".join(words.split())[:200].rstrip(".")
         raise CordialError(
             f"out of memory on {where}: {reason or type(error).__name__}. Free memory, allow the "
-            "process more memory, or set JAX_PLATFORMS=cpu if an accelerator ran out of it."
+            "process more memory, or, if an accelerator ran out of memory, set JAX_PLATFORMS=cpu."
         ) from error
 
 

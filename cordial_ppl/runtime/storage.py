@@ -198,7 +198,7 @@ def blaming(path: str | Path) -> Iterator[None]:
         plain = isinstance(error, ValueError | msgspec.MsgspecError)
         reason = "".join(filter(str.isprintable, str(error) if plain else repr(error)))
         raise FileError(
-            f"{path} is damaged or was changed: {reason[:200].rstrip('.')}. Fit and save again."
+            f"{path} is damaged or was changed: {reason[:200].rstrip('.')}. Create the file again."
         ) from error
 
 
@@ -211,13 +211,13 @@ def _opening(path: str | Path, kind: str) -> Iterator[tuple[Any, dict[str, Any]]
     except OSError as error:
         raise FileError(f"cannot read {path}: {getattr(error, 'strerror', error)}.") from error
     if not start[8:].startswith(b'{"__metadata__":{"cordial":"'):
-        hint = f" Make one with `{MAKERS[kind]}`." if kind in MAKERS else ""
+        hint = f" Create a {kind} with `{MAKERS[kind]}`." if kind in MAKERS else ""
         raise FileError(f"{path} was not saved by cordial.{hint}")
     with blaming(path), safe_open(path, "np") as file:
         header = json.loads(file.metadata()["cordial"])
         if header["version"] != VERSION:
             raise FileError(
-                f"{path} has file format {int(header['version'])}, but this version reads "
+                f"{path} uses file format {int(header['version'])}, but this version reads "
                 f"format {VERSION}. Fit again, or install the version that wrote the file."
             )
         yield file, header

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, quote
+from cordial_ppl.errors import InputError, SettingNeeded, count, list_names, name_rows, quote
 from cordial_ppl.tables.columns import is_reading, list_distinct, name_items, named
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.frame import Columns
@@ -122,7 +122,7 @@ def select(columns: Columns, field: str, chosen: str | None) -> Columns:
         if name is None:
             return columns
         problem = f"{columns.path} has no column {field!r}, so {name!r} cannot be chosen"
-        raise InputError(f"{problem}; found {columns.listed}. Name a column with COLUMN=NAME.")
+        raise InputError(f"{problem}; found {columns.listed}. Name the column as COLUMN=NAME.")
     names = list_distinct(columns, column)
     prefix, noun = "" if column == field else f"{column}=", field.replace("reader", "judge")
     if name is None and len(names) > 1:
@@ -203,7 +203,7 @@ def refuse_taken(columns: Columns, name: str, setting: str) -> SettingNeeded:
     roles = "ids, labels, annotators or groups"
     problem = f"{columns.path}: column {name!r} is already used for {roles}, not for a judge."
     value = (PLACEHOLDER, "...") if setting == "readers" else PLACEHOLDER
-    return SettingNeeded(problem, "Name other columns", setting, value)
+    return SettingNeeded(problem, "Name a different column", setting, value)
 
 
 def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:
@@ -275,7 +275,7 @@ def read_items(
     if not len(repeated):
         return items.to_list()
     rows = (keys == repeated[0]).arg_true().to_list()
-    more = f" ({len(repeated) - 1} more repeated)." if len(repeated) > 1 else "."
+    more = f" ({count(len(repeated) - 1, 'more repeated id')})." if len(repeated) > 1 else "."
     problem = (
         f"{columns.path}: each {columns.origin.get('item_id', 'item_id')} must be unique"
         f"{' per user' if users else ''}; {quote(repeated[0])} is in "

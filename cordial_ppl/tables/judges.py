@@ -60,7 +60,7 @@ def read_several(
             if name in sources:
                 raise InputError(
                     f"the judge {name!r} is in both {sources[name].path} and {path}. Rename the "
-                    "judge in one file, or put all its readings into one file."
+                    "judge in one file, or put all readings by this judge into one file."
                 )
             sources[name] = part
     wanted = [name for reader in readers or () for name in choices.get(reader, [reader])]

@@ -75,7 +75,7 @@ class LabelTable:
         names = [name for name in list_distinct(self.columns, "probability_by") if name]
         if len(names) > 1:
             several = list_names(names)
-            raise InputError(f"{self.columns.path} has plans grouped by {several}. Keep one plan.")
+            raise InputError(f"{self.columns.path} mixes plans by {several}. Keep only one plan.")
         return names[0] if names else None
 
     def check_single(self, consumer: str) -> None:
@@ -88,7 +88,7 @@ class LabelTable:
             InputError: Labels have different weights.
             SettingNeeded: Texts have several labels.
         """
-        problem = f"{self.columns.path}: {consumer} needs one label of weight 1 per text."
+        problem = f"{self.columns.path}: {consumer} needs one label per text, with weight 1."
         if self.several:
             advice = (
                 ("Round each label", "round", "nearest-even")
@@ -230,9 +230,9 @@ def _weigh(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n"]]:
             )
     if weights.max() > MANY:
         warn(
-            f"{columns.path}: column 'weight' makes one row count as up to {weights.max():g} "
+            f"{columns.path}: column 'weight' makes a single row count as up to {weights.max():g} "
             "labels, which narrows the intervals. If the weights correct for the sampling, put "
-            "each text's chance of being labelled in a column 'probability' instead."
+            "each text's probability of being labelled in a column 'probability' instead."
         )
     # What vanishes in 32 bits counts nothing; half of the smallest weight would be zero.
     rows = np.flatnonzero(weights.astype(np.float32))

@@ -65,7 +65,7 @@ def read_labelled(
     rated, told = [*choice.apart], [*choice.apart]
     if same := as_path(readings).resolve() == as_path(labels).resolve():
         if rating in label:
-            raise InputError(f"{readings}: column {rating!r} cannot hold both ratings and labels.")
+            raise InputError(f"{readings}: column {rating!r} cannot contain ratings and labels.")
         rated += filter(None, (*label, choice.annotator))
         told += filter(None, (rating,))
     try:
@@ -75,7 +75,7 @@ def read_labelled(
         if rating and isinstance(error, SettingNeeded) and error.setting == "rating":
             here, there = map(read_columns, (readings, labels))
             if spell(there, rating) and any(spell(here, name) for name in label):
-                problem = f"{error.problem} {labels} has this column. Pass {labels} first."
+                problem = f"{error.problem} {labels} has that column. Swap the two tables."
                 raise InputError(problem) from error
         if choice.options is not None and not isinstance(error, FileError):
             size, rated = Scale.of(choice.options).size, (rating or "rating",)
@@ -84,7 +84,7 @@ def read_labelled(
     for path, columns in {labels: labelled.columns, readings: table.columns}.items():
         rated = path == readings and table.kind == "rating"
         if {"mean_low", "label_low"} <= {*columns.schema} and not rated:
-            what = "were fitted to these labels" if path == readings else "produced its labels"
+            what = "were fitted to these labels" if path == readings else "produced these labels"
             warn(
                 f"{path} contains calibrated probabilities. If they {what}, the results look "
                 "better than they are. Use the judge's own readings and human labels."
@@ -97,7 +97,7 @@ def read_labelled(
     if table.kind == "rating" and len(rows) >= COPIED and not same and equal.all(axis=-1).any():
         warn(
             f"{labels}: all {len(rows)} labels equal the ratings in {readings}. If the labels are "
-            "a copy of the ratings, the results are meaningless. Name the column of human labels."
+            "a copy of the ratings, the results are meaningless. Name the column with human labels."
         )
     return LabelledReadings(table, labelled, rows)
 
@@ -115,7 +115,7 @@ def _compare_scales(size: int, *sides: tuple[Path, Sequence[str]]) -> None:
     if all(fits[:2]) and not fits[2]:
         (here, there), (first, second) = [", ".join(f"{n:g}" for n in of) for of in values], sides
         problem = f"{first[0]} has the ratings {here}, but {second[0]} has the labels {there}"
-        advice = "Rewrite one of the columns so that both use the same options."
+        advice = "Change one of the columns so that both use the same options."
         raise InputError(f"{problem}. The two scales differ. {advice}")
 
 
@@ -127,13 +127,13 @@ def _check_tasks(readings: ReadingTable, labels: LabelTable) -> None:
     )
     if here and there and not {*here} & {*there}:
         raise InputError(
-            f"{readings.columns.path} has readings for the task {list_names(here)}, but "
+            f"{readings.columns.path} has readings for task {list_names(here)}, but "
             f"{labels.columns.path} has labels for {list_names(there)}. Pass tables for one task."
         )
     if len(here) > 1:
         warn(
             f"{readings.columns.path}: {len(here)} tasks ({list_names(here)}) are calibrated "
-            "together. If the questions differ, choose one task (setting 'task')."
+            "together. If they ask different questions, choose one with the setting 'task'."
         )
 
 
@@ -158,7 +158,7 @@ def match_labels(
     users = readings.users
     if users is not None and labels.annotators is None:
         problem = f"{readings.columns.path} has a row for each text and user"
-        problem = f"{problem}, but {labels.columns.path} does not name the user of each label."
+        problem = f"{problem}, but {labels.columns.path} does not name the user for each label."
         raise SettingNeeded(problem, "Name the column with the users", "annotator", PLACEHOLDER)
     keys = key_rows(readings.item_ids, users)
     # An accent may be a character of its own in one file, and part of its letter in the other.

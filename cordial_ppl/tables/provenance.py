@@ -155,11 +155,11 @@ def identify(
             continue
         if told or required:
             names, column = list_names(sorted({*sum(told, [])})), COLUMNS[name]
-            raise InputError(f"{path}: {column!r} must name the {name} {words}; found {names}.")
+            raise InputError(f"{path}: column {column!r} must name {name} {words}; found {names}.")
         made[name] = [next(iter(values))]
     if others := differences(made, every):
         warn(
-            f"{path}: readings of some unlabelled texts were made differently ("
-            f"{'; '.join(others)}), so their bias may differ. Label some of them, or remove them."
+            f"{path}: some unlabelled texts have readings from a different setup ("
+            f"{'; '.join(others)}), so their bias may differ. Label some of these, or remove them."
         )
     return made | {"labels": sorted({*read_makers(labels, every)})}

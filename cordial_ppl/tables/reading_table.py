@@ -269,7 +269,7 @@ def count_unread(table: ReadingTable) -> ReadingTable:
     if count:
         warn(
             f"{path}: no reading for {count} of {len(table)} texts (empty cells, or 0 for all "
-            "options). Only labels of such texts can predict them."
+            "options). Predictions for these texts use only labels of texts without a reading."
         )
     return replace(table, gaps=count > 0)
 

@@ -150,7 +150,7 @@ def propose_ratings(problem: str, columns: Columns) -> SettingNeeded:
     words = {name: _split(name) for name in columns.free if name not in FIXED}
     likely = [name for name, some in words.items() if some & {*RATINGS} and not some & {*PERSONAL}]
     rated = [name for name in likely if holds_ratings(columns, name)]
-    advice = "If a column contains the judge's rating of each text, name this column"
+    advice = "If a column contains the judge's rating of each text, name that column"
     value = rated[0] if len(likely) == len(rated) == 1 else PLACEHOLDER
     return SettingNeeded(problem, advice, "rating", value)
 
@@ -191,7 +191,7 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
     if {*filled.values()} <= {*matches.values()} and (not absent or changing and len(names) > 1):
         if absent:
             problem = f"{columns.path} has no column for {list_names(absent)}"
-            warn(f"{problem}. Options without a column have no reading for any text.")
+            warn(f"{problem}. No text has a reading for options without a column.")
         named = enumerate(scale.options)
         return scale, kind, tuple(matches.get(k, f"{kind}_{option}") for k, option in named)
     if _can_rename(names, scale, changing):
@@ -200,7 +200,7 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
         f"{columns.path} has columns that do not match the options. The options are "
         f"{list_names(scale.options)}, but the columns are {list_names(group.values())}."
     )
-    advice = "Name the columns' options in order" if changing else "Fit a calibrator to this table"
+    advice = "Name the table's options in order" if changing else "Fit a calibrator to this table"
     raise InputError(f"{problem} {advice}, or use a different table.")
 
 
@@ -218,7 +218,7 @@ def _find_group(columns: Columns) -> tuple[str, dict[str, str], dict[str, str]]:
         return kind, group, {option: name for option, name in group.items() if name not in empty}
     several = " and ".join(list_names(group.values(), shown=3) for group in filled.values())
     problem = (
-        f"{columns.path} must have one group of columns (logit_, logprob_, p_ or n_) or a column "
+        f"{columns.path} must have one group of columns (logit_, logprob_, p_ or n_), or a column "
         f"`rating`; found {several or columns.listed}."
     )
     if filled:
@@ -268,7 +268,7 @@ def _scale_of(columns: Columns, group: dict[str, str]) -> Scale:
     gap = len(whole) == len(group) and steps.min() == 1 < steps.max() <= len(group)
     if gap or in_order(tuple(group)) != tuple(group):
         problem = f"{columns.path}: the columns {names} are out of order or skip an option."
-        advice = "Name all options in order, including options without a reading"
+        advice = "Name all options in order, including those without a reading"
         raise SettingNeeded(problem, advice, "options", ("WORST", "...", "BEST"))
     with naming(columns.path):
         return Scale(tuple(group))

@@ -73,7 +73,7 @@ def read_shown(
     prefix = table.kind if table.kind == "rating" else f"{table.kind}_"
     if judged := [name for name, here in zip(names, spelt, strict=True) if here.startswith(prefix)]:
         raise InputError(
-            f"{table.columns.path}: {list_names(judged)} would show people the judge's answer. "
+            f"{table.columns.path}: showing {list_names(judged)} would reveal the judge's answer. "
             "Name the column with the texts."
         )
     return {name: table.columns.collect(name).to_series() for name in spelt}

@@ -13,8 +13,8 @@ from cordial_ppl.tables.frame import first_line
 DOUBTS = {
     "hidden": "hidden rows were read ({}). To exclude them, copy only the visible cells.",
     "column": "hidden columns were read ({}). To exclude them, copy only the visible cells.",
-    "merged": "merged ranges have a value only in the first cell ({}). Unmerge and fill the cells.",
-    "empty": "formulas without a value were read as empty ({}). Save the file in Excel first.",
+    "merged": "merged cells have a value only in the first cell ({}). Unmerge and fill the cells.",
+    "empty": "formulas without a stored value were read as empty ({}). Save the file in Excel.",
 }
 """What is warned of, with what to do."""
 
@@ -30,7 +30,7 @@ def read_sheet(path: Path) -> Iterator[tuple[int, Sequence[str]]]:
     try:
         import fastexcel
     except ModuleNotFoundError as error:
-        needed = 'fastexcel: pip install -e ".[excel]".'
+        needed = 'fastexcel. Run: pip install -e ".[excel]".'
         raise FileError(f"reading {path} needs {needed}") from error
     try:
         book = fastexcel.read_excel(path)

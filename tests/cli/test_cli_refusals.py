@@ -107,7 +107,7 @@ plan r.csv -o p.csv --config half.toml                     half.toml
 calibrate r.csv l.csv -o o.csv --prompt-file none.txt      cannot read none.txt: No such
 fuse r.csv l.csv --also hard.csv -o o.csv --judge logits   --judge logits|Remove --judge
 compare r.csv l.csv --by system --rating label             'label'|--rating COLUMN.
-compare l.csv r.csv --by system --rating logit_1           l.csv|Pass r.csv first
+compare l.csv r.csv --by system --rating logit_1           l.csv|Swap the two tables
 check nowhere.py                                           nowhere.py
 check magic                                                'magic'
 check location --readings r.csv                            --readings|--labels

@@ -39,14 +39,14 @@ def test_missing_options_are_floored_and_counted_once():
     values = [[1, 2, -np.inf], [0, 1, 2], [-np.inf, -np.inf, 3], [-3.4e38, 1, 5]]
     with pytest.warns(
         CordialWarning,
-        match="no reading for 4 options in 3 of 4 rows .first: row 0, column 2",
+        match="4 missing readings in 3 of 4 rows .first: row 0, column 2",
     ) as caught:
         logits = as_logits(values)
     assert len(caught) == 1
     np.testing.assert_allclose(logits[0] - logits[0, 0], [0, 1, 0])
     np.testing.assert_allclose(logits[1], [-1, 0, 1])
     np.testing.assert_allclose(logits[3] - logits[3, 1], [0, 0, 4])
-    with pytest.warns(CordialWarning, match="no reading for 1 option in 1 of 1 rows"):
+    with pytest.warns(CordialWarning, match="1 missing reading in 1 of 1 rows"):
         floored = readings_from_probabilities([[0.75, 0.25, 0]])
     np.testing.assert_allclose(floored, np.log([[0.75, 0.25, 0.25]]))
     # The one option that was read stays the most probable.
@@ -129,7 +129,7 @@ def test_histogram_of_the_labels_that_count(labels, data):
 @pytest.mark.parametrize("mask", [-1e4, -65504.0, -1e9, -1e12, float(np.finfo(np.float32).min)])
 def test_masks_are_missing_options(mask):
     logits = np.array([[0.0, 1.0, -60.0], [2.0, mask, 60.0]])
-    with pytest.warns(CordialWarning, match="no reading for 1 option in 1 of 2 rows"):
+    with pytest.warns(CordialWarning, match="1 missing reading in 1 of 2 rows"):
         masked = as_logits(logits)
     with pytest.warns(CordialWarning):
         missing = as_logits(np.where(logits == mask, -np.inf, logits))

@@ -137,21 +137,21 @@ PRIOR = cp.priors.Prior(np.zeros(5), np.ones(5))
     [
         (lambda: cp.Cordial(inference="exact"), "default, laplace, mode, nuts"),
         (lambda: cp.Cordial(channels=("mixture",)), "two stack members .* 'mixture'"),
-        (lambda: mixture(calibrators=("foo",)), "may name only temperature, vector"),
+        (lambda: mixture(calibrators=("foo",)), "accepts only temperature, vector"),
         (lambda: mixture(prior={"location": PRIOR}), "got 'location'"),
-        (lambda: mixture(weight_counts={"odd": 1.0}), "may name only mixture, .*, odds; got 'odd'"),
+        (lambda: mixture(weight_counts={"odd": 1.0}), "accepts only mixture, .*, odds; got 'odd'"),
         (lambda: mixture(weight_counts={"odds": -1}), "'odds' must be .* got -1"),
         (lambda: cp.LogitStack(seed=-1), r"seed .* from 0 to 4294967295; got -1"),
         (lambda: mixture().set_params(effort=64), "an Effort; got 64"),
         (lambda: cp.LogitStack(calibrators=()), "at least one channel or calibrator"),
         (lambda: mixture(effort=cp.Effort(particles=1)), "effort.particles .* 64"),
         (lambda: mixture(effort=cp.Effort(least_ess=np.nan)), "effort.least_ess .* nan"),
-        (lambda: cp.ProportionalOdds(penalty="none"), "may name only fixed, cv"),
+        (lambda: cp.ProportionalOdds(penalty="none"), "accepts only fixed, cv"),
         (
             lambda: cp.ChannelCalibrator("full", inference="nuts"),
             "does not support inference or prior",
         ),
-        (lambda: cp.ScalarStack(weight_counts={"mixture": 1.0}), "weight_counts may name"),
+        (lambda: cp.ScalarStack(weight_counts={"mixture": 1.0}), "weight_counts accepts"),
     ],
 )
 def test_settings_are_validated_by_fit(make, message):

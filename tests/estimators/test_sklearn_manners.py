@@ -62,7 +62,7 @@ def test_settings_are_kept_as_they_were_given(estimator):
     assert found.get_params(deep=False).keys() == given.keys()
     assert all(found.get_params()[name] is given[name] for name in given)
     assert clone(estimator).set_params(**given).get_params().keys() == given.keys()
-    with pytest.raises(cp.InputError, match="set_params may name only .*options.*; got 'sede'"):
+    with pytest.raises(cp.InputError, match="set_params accepts only .*options.*; got 'sede'"):
         estimator.set_params(sede=1)
 
 

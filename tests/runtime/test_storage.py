@@ -92,7 +92,7 @@ def forge(path, header=None, arrays=None):
 @pytest.mark.parametrize(
     ("header", "arrays", "message"),
     [
-        ({"version": 2}, None, "has file format 2, but this .* reads format 3. Fit again"),
+        ({"version": 2}, None, "uses file format 2, but this .* reads format 3. Fit again"),
         ({"kind": "prior"}, None, "contains a 'prior'; expected a 'calibrator', made by `cordial"),
         ({"meta": META | {"seed": 1}}, None, "do not match the digest"),
         ({}, {"count": np.array(np.nan)}, "'count' must contain finite numbers"),
@@ -111,7 +111,7 @@ def test_other_files(tmp_path):
     (tmp_path / "r.csv").write_text("item_id,label\n")
     (tmp_path / "plain").write_bytes(save(ARRAYS))
     for name, message in {
-        "r.csv": "r.csv was not saved by cordial. Make one with `cordial fit`",
+        "r.csv": "r.csv was not saved by cordial. Create a calibrator with `cordial fit`",
         "plain": "plain was not saved by cordial",
         "none": "cannot read .*No such file",
         ".": "cannot read .*directory",

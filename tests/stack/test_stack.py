@@ -65,7 +65,7 @@ def test_the_paper_presets():
         assert kind().settings.weight_counts == kind.paper().settings.weight_counts
         assert kind(weight_counts=0).settings.weight_counts == flat_counts(kind)
     assert cp.Cordial.paper().settings.names == (*PAPER_CHANNELS, *MEMBERS[4:])
-    with pytest.raises(cp.InputError, match="weights may name only one-count, flat"):
+    with pytest.raises(cp.InputError, match="weights accepts only one-count, flat"):
         cp.Cordial.paper(weights="two")
 
 

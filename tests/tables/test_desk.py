@@ -304,7 +304,7 @@ def test_commands_that_take_several_labels_of_a_text(desk, cordial):
     assert "40 labels for 20 texts" in said.stderr
     median = *WHO, "--annotators", "median", "--round", "half-up", "--inference", "mode"
     said = cordial("calibrate", "r.csv", "desk.csv", "-o", "o.csv", *median).stderr
-    assert "calibrated on 20 labels" in said
+    assert "calibrated with 20 labels" in said
     # Users are the annotators of their labels.
     write("users.csv", cells | {"user": ["ann", "bob"] * (TEXTS // 2)})
     named = {"user" if name == "who" else name: column for name, column in long(columns).items()}

@@ -243,10 +243,10 @@ def test_swapped_tables_are_told(text):
     rated = text("s.csv", "text,score", "a,1", "b,0")
     graded = text("g.csv", "text,grade", "a,1", "b,0")
     chosen: Any = {"id": ["text"], "rating": "score", "label": ["grade"], "options": ("0", "1")}
-    with pytest.raises(InputError, match="s.csv has this column") as refused:
+    with pytest.raises(InputError, match="s.csv has that column") as refused:
         read_labelled(graded, rated, **chosen)
     assert not isinstance(refused.value, SettingNeeded)
-    with pytest.raises(InputError, match="'score' cannot hold both ratings and labels"):
+    with pytest.raises(InputError, match="'score' cannot contain ratings and labels"):
         read_labelled(rated, rated, **chosen | {"label": ["score"]})
     with pytest.raises(SettingNeeded) as raised:
         read_labelled(rated, graded, **chosen | {"label": ()})

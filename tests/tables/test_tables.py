@@ -46,7 +46,7 @@ def test_empty_cells_are_missing_options(tmp_path, ending):
     cells = {"item_id": ["a", "b"], "logit_1": [1.0, 1.0], "logit_2": [2.0, 2.0]}
     write_table(path, cells | {"logit_3": [None, 3.0]})
     first = {"csv": "line 2", "parquet": "row 0"}.get(ending, "line 1")
-    with pytest.warns(CordialWarning, match=f"1 option in 1 of 2 rows.*{first}, column 'logit_3'"):
+    with pytest.warns(CordialWarning, match=f"1 missing.* 1 of 2 rows.*{first}, column 'logit_3'"):
         table = read_readings(path)
     np.testing.assert_allclose(table.logits[0] - table.logits[0, 0], [0, 1, 0])
 
@@ -335,10 +335,10 @@ def test_the_first_place_without_a_reading_is_named_whatever_the_batch(text, mon
     path = text(
         "r.csv", "item_id,logit_1,logit_2,logit_3", "a,0,1,2", "b,1,0,2", "c,,0,1", "d,0,1,"
     )
-    with pytest.warns(CordialWarning, match="no reading for 2 options.*line 4"):
+    with pytest.warns(CordialWarning, match="2 missing readings.*line 4"):
         reading_table.open_readings(path).check()
     path = text(
         "s.csv", "item_id,logit_1,logit_2,logit_3", "a,0,1,2", "b,,0,2", "c,2,0,1", "d,0,1,"
     )
-    with pytest.warns(CordialWarning, match="no reading for 2 options.*line 3"):
+    with pytest.warns(CordialWarning, match="2 missing readings.*line 3"):
         reading_table.open_readings(path).check()
