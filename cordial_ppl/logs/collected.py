@@ -32,13 +32,13 @@ WORDS = {
     "prose": "answer without an option, {stays}: {}. Use --after to specify the words before an "
     "answer, or --spell to specify how options are written",
     "off": "answer without a clear option, {stays}: {}. The last rating is not on the scale, or "
-    "an option or a refusal follows that rating",
+    "another option or a refusal follows it",
     "thought": "answer cut off during reasoning, {stays}: {}",
     "pooled": "text with several rows, counted as repeated answers to one question: {}. If the "
-    "rows are different texts, name the fields that distinguish the texts with --item",
-    "unread": "text with sampled answers that name no option (not counted): {}",
-    "lone": "text with only one option returned: {}. Request more alternatives (top_logprobs)",
-    "several": "text announcing several options, of which the last counts: {}. See --after",
+    "rows are different texts, use --item to name the fields that tell them apart",
+    "unread": "text with some sampled answers that name no option (not counted): {}",
+    "lone": "text with a score for only one option: {}. Request more alternatives (top_logprobs)",
+    "several": "answer stating several options (the last one counts): {}. See --after",
 }
 """What is told of rows, answers and texts."""
 
@@ -103,8 +103,8 @@ class Collected:
         # The judge mostly says something else.
         if share < 0.5:
             yield (
-                f"on average the options get only {share:.2f} of the probability; other tokens get "
-                "the rest. If the model spells the options differently, use --spell."
+                f"on average, only {share:.2f} of the probability falls on the options; the rest "
+                "falls on other tokens. If the model spells the options differently, use --spell."
             )
 
     @cached_property
@@ -218,7 +218,7 @@ class Collected:
                 raise SettingNeeded(problem, "Choose one, for example", name, names[0])
         labels = dict(zip(self.labels["item_id"], self.labels["label"], strict=True))
         if len(labels) < len(self.labels["label"]):
-            problem = "the log has several labels for a text. Write the labels to a table, and fit "
+            problem = "a text in the log has several labels. Write the labels to a table, and fit "
             raise InputError(f"{problem}with `cordial calibrate`.")
         read = [one.item_id for one in self.read]
         rows = [row for row, item in enumerate(read) if item in labels]

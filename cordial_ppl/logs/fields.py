@@ -165,7 +165,7 @@ def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> st
     if "answer" in typed:
         return "fields"
     if sum(field.startswith(PREFIXES) for field in cells) > 1:
-        raise FileError(f"{path} is already a table of readings. Use `cordial calibrate`.")
+        raise FileError(f"{path} is already a table of readings. Pass it to `cordial calibrate`.")
     # The first row may be of a request that failed.
     for preset, (location, row) in product(PRESETS, [*rows[:SHOWN], ("the file", cells)]):
         with naming(location):
@@ -174,7 +174,7 @@ def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> st
     if "label" in typed:
         return "fields"
     raise FileError(
-        f"{path} is not a log in a known format. Its rows have {list_fields(cells)}. Name the "
+        f"{path} is not a log in a known format. It has the fields {list_fields(cells)}. Name the "
         "fields that identify the text and the field with the judge's answer: cordial read "
         f"{path} --item FIELD,FIELD --answer FIELD -o readings.csv. For texts without answers, "
         "use `cordial ask`."

@@ -163,7 +163,7 @@ def _read_records(
         raise InputError(f"the rows have no {listed}; found {list_fields(cells)}.{hint}")
     if not kept:
         conditions = " and ".join(f"`{one.text}`" for one in fields.get("where", ()))
-        raise InputError(f"no row meets {conditions}.")
+        raise InputError(f"no row meets the condition {conditions}.")
 
 
 def _read_row(

@@ -44,8 +44,8 @@ def _read_scores(spellings: Spellings, scores: Scores) -> Reading | str:
         return "other"
     array = np.array(scores.values, float)
     if np.isnan(array).any() or scores.kind == "p" and not ((array >= 0) & (array < np.inf)).all():
-        named = ", ".join(scores.options)
-        raise InputError(f"scores of {named} must not be NaN, and probabilities must be 0 or more.")
+        named = f"scores for {', '.join(scores.options)}"
+        raise InputError(f"{named} must not be NaN, and probabilities must be 0 or more.")
     pairs = [(k, v) for k, v in zip(matches, scores.values, strict=True) if v > ABSENT]
     if not pairs or scores.kind in ("p", "n") and not any(scores.values):
         return "prose"
@@ -196,7 +196,7 @@ def _scale_of(records: Sequence[Record], tasks: Sequence[str]) -> Scale:
     orders = [*dict.fromkeys((*one.options,) for one in scores)]
     if len({*map(frozenset, orders)}) > 1 and len(tasks) > 1:
         problem = f"the options differ between tasks: {list_names(tasks)}."
-        raise SettingNeeded(problem, "Choose one, for example", "task", tasks[0])
+        raise SettingNeeded(problem, "Choose one task, for example", "task", tasks[0])
     if orders:
         first = orders[0]
         if all(parse_number(name) is not None for name in first):
@@ -220,7 +220,7 @@ def _read_group(finder: Finder | None, records: Sequence[Record], round: str | N
     with naming(first.location):
         if more and not all(isinstance(one.evidence, list) for one in answered):
             raise InputError(
-                "the text is in several rows. Name the task, or a field that distinguishes them."
+                "the text is in several rows. Name the task, or a field that tells the rows apart."
             )
         if more:
             evidence = [answer for one in answered for answer in one.evidence or ()]

@@ -55,7 +55,7 @@ def read_rows(path: Path) -> Iterator[Row]:
     except (ValueError, RecursionError, MemoryError) as error:
         # Whole numbers of thousands of digits are no JSON either.
         raise FileError(
-            f"{path} is neither JSON nor JSON Lines, or was cut off: {error}."
+            f"{path} is not valid JSON or JSON Lines, or was cut off: {error}."
         ) from error
 
 
@@ -111,7 +111,7 @@ def load(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise InputError(f'{module} is missing: pip install "cordial-ppl[{extra}]".') from error
+        raise InputError(f'{module} is missing; run pip install "cordial-ppl[{extra}]".') from error
 
 
 def _read_inspect(path: Path) -> dict[str, Any]:

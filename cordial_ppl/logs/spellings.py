@@ -41,8 +41,8 @@ class Spellings:
         for text, option in spelled:
             if option not in scale.options:
                 raise InputError(
-                    f"a spelling must stand for one of {', '.join(scale.options)}; found {text!r} "
-                    f"for {option!r}."
+                    f"{text!r} cannot stand for {option!r}, because the options are "
+                    f"{', '.join(scale.options)}."
                 )
         alike = len({loose(option) for option in scale.options}) < scale.size
         self._exact = alike or not all(loose(text) for text, _ in spelled)

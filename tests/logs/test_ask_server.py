@@ -243,7 +243,7 @@ def test_other_columns_go_along(ask):
         ((400, {"error": {"message": "no logprobs here"}}), "--samples 20"),
         ((200, completion(3, logprobs=False)), "--samples 20"),
         ((200, completion(3, alone=True)), "--samples 20"),
-        (TOO_LONG, "'t0' was refused (Error code: 400"),
+        (TOO_LONG, "no usable answer for 't0' (Error code: 400"),
     ],
 )
 def test_what_no_retry_helps_ends_the_run(ask, server, told, words):
@@ -377,7 +377,7 @@ TABLES = {
 }
 USAGE = {
     "--server localhost:8000": "http://localhost:8000/v1",
-    "--server http://me:secret@localhost/v1": "Keys are read from the environment",
+    "--server http://me:secret@localhost/v1": "API keys are read from environment",
     "--key-variable NO_SUCH": "NO_SUCH", "--key-variable WORDS": "WORDS",
     "--permutations 6": "at most 5", "--local": "--local", "--prompt nowhere.txt": "nowhere.txt",
     "--spell 9=nine": "'9'", "--after (": "regular expression",

@@ -281,12 +281,12 @@ def test_texts_that_name_no_option_are_not_read(log):
 
 def test_cut_samples_and_choices_of_questions_are_no_answers(log):
     choices = [openai("4")["choices"][0], openai("Score: 2", "length")["choices"][0]]
-    with pytest.warns(CordialWarning, match="1 text with sampled answers"):
+    with pytest.warns(CordialWarning, match="1 text with some sampled answers"):
         one = read(log, {"choices": choices})
     assert table(one).tolist() == [[0, 0, 0, 1, 0]] and one.values[0].doubts == {"unread"}
     tops = [chat(TOPS)["choices"][0], chat({"Score": 0.0}, {": 2": 0.0})["choices"][0]]
     tops[1]["finish_reason"] = "length"
-    with pytest.warns(CordialWarning, match="1 text with sampled answers"):
+    with pytest.warns(CordialWarning, match="1 text with some sampled answers"):
         np.testing.assert_allclose(table(read(log, {"choices": tops}))[0, 3], -0.3)
     row = {"item_id": 1, "choices": [{"label": "A", "text": "4"}], "output": [], "score": 2}
     one = cp.read(log(row), options=STARS)

@@ -47,7 +47,7 @@ def test_spellings_that_are_given():
     grades = Spellings(Scale(("1", "2")), {"A": "1", "acceptable": "1", "B": "2"})
     texts = ("a", "Acceptable", "B", "one", "C")
     assert list(map(grades.match, texts)) == [0, 0, 1, 0, None]
-    with pytest.raises(InputError, match="must stand for one of 1, 2; found 'C' for '3'"):
+    with pytest.raises(InputError, match="'C' cannot stand for '3', because the options are 1, 2"):
         Spellings(grades.scale, {"C": "3"})
     with pytest.raises(InputError, match="'One' cannot stand for both 'one' and '2'"):
         Spellings(Scale(("one", "2")), {"One": "2"}).match("x")

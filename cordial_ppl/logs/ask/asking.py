@@ -81,7 +81,7 @@ def ask_texts(
                 put(key)
                 answer = _read(rows[key])
                 if isinstance(answer, list) and answer[0].lost == FAILED:
-                    raise ServerError(f"text {asked[key][0]!r} was refused ({answer[0].text}).")
+                    raise ServerError(f"no usable answer for {asked[key][0]!r} ({answer[0].text}).")
             for number, _ in enumerate(pool.map(put, waiting[alone:]), 1):
                 stage.reach(number)
         except BaseException:
@@ -120,7 +120,7 @@ def _read(row: Mapping[str, Any]) -> list[Answer] | Scores:
         return [one._replace(positions=()) for one in answers]
     answer = answers[0]
     if all(len(one.top) < 2 for one in answer.positions) and answer.text and not answer.lost:
-        answer = Answer("the answer has no logprobs; use --samples 20 instead", lost=FAILED)
+        answer = Answer("the answer has no log-probabilities; use --samples 20", lost=FAILED)
     return [answer]
 
 

@@ -168,7 +168,7 @@ def _find_key(url: str, variable: str | None) -> tuple[str, bool]:
         # What was given is not quoted, as it may contain a key.
         raise InputError(
             "a server address must look like http://localhost:8000/v1, with nothing before the "
-            "host or after the path. Keys are read from the environment."
+            "host or after the path. API keys are read from environment variables."
         )
     scheme, host = parts.groups()
     local = host in ("localhost", "127.0.0.1", "[::1]")

@@ -69,7 +69,7 @@ class LocalModel:
         torch, (prompt, options) = self._torch, self.tokenise(question)
         width = max(map(len, options)) - 1
         if len(prompt) + width >= self.longest:
-            raise Refused(f"prompt and answer exceed the {self.longest} tokens of {self.name!r}")
+            raise Refused(f"the input exceeds the {self.longest}-token limit of {self.name!r}")
         # Options of one token share a row; padding comes after what counts.
         ends = [(one[:-1] + [0] * width)[:width] for one in (options if width else options[:1])]
         try:
