@@ -153,7 +153,7 @@ class Assignment:
             InputError: It is not answered.
         """
         if self.log.by_item.get(item, {}).get("label_event", SKIP) == SKIP:
-            raise InputError("the judge's rating is shown only after your answer.")
+            raise InputError("the judge's rating is shown only after you answer.")
         row = self._rows[item]
         logits = self.table.logits[[row]]
         if is_unread(logits)[0]:
