@@ -30,15 +30,15 @@ def agree(
 ) -> Result:
     """How well do people agree with one another, and with the judge before and after calibration?
 
-    The judge is compared with one person at a time, just as people are with one another. After
-    calibration, each text is predicted without its own labels. The last column shows the best
-    agreement that any judge could reach, given that people disagree.
+    The judge is compared with one person at a time, just as people are compared with one another.
+    The calibrated prediction for a text does not use the labels of that text. The last column shows
+    the best agreement that any judge could reach, given that people disagree.
 
     Args:
         labels: Table of labels: item_id, label, annotator; or item_id and one column per annotator.
         cluster: Column of LABELS that groups related texts, such as `conversation`.
-        text: Column with the texts; if given, the texts that people disagree on most are listed.
-        texts: Table with item_id and the texts, if READINGS lacks the texts.
+        text: Column with the texts, to show the texts that people disagree on most.
+        texts: Table with item_id and the texts, if READINGS does not contain the texts.
     """
     import numpy as np
 
@@ -55,7 +55,7 @@ def agree(
         scale, read, judges = whole.readings.scale, whole.labels, _predict(tables, whole)
     votes, first, people = tabulate(scale.decode(read.labels), read.item_ids, read.annotators)
     if np.count_nonzero(votes) < len(read.labels):
-        raise InputError("agreement cannot use --round split. Use half-up or nearest-even.")
+        raise InputError("`cordial agree` cannot use --round split. Use half-up or nearest-even.")
     groups = read_grouping(read.columns, cluster=cluster).get("cluster")
     made = cp.agreement(
         votes,
@@ -66,7 +66,7 @@ def agree(
     )
     if not made.values:
         raise InputError(
-            f"no text in {labels} is labelled by two people, so there is nothing to compare. Add "
+            f"no text in {labels} has labels from two people, so there is nothing to compare. Add "
             "labels from a second person, or pass the judge's table as READINGS."
         )
     items = [read.item_ids[first[row]] for row in made.apart]

@@ -53,7 +53,7 @@ def _read_config(command: App, names: tuple[str, ...], arguments: ArgumentCollec
     for key, value in settings.items():
         for each in value if isinstance(value, list) else [value]:
             if not isinstance(each, str | int | float | dict):
-                raise InputError(f"{path}: {key} must be text, a number, or a list of these.")
+                raise InputError(f"{path}: {key} must be text, a number, or a list of either.")
     Dict(data={names[0]: settings}, source=path)(command, names, arguments)
 
 
@@ -66,8 +66,8 @@ def _find_version() -> str:
 app = App(
     name="cordial",
     help="Turn an LLM judge's ratings into calibrated probabilities with twenty human labels.\n\n"
-    "`cordial COMMAND --help` explains a command. Exit status: 0 success, 2 bad usage or input, "
-    "1 any other failure. --require and `cordial monitor` also use 3 (no) and 4 (cannot say).",
+    "`cordial COMMAND --help` explains a command. Exit status: 0 success, 2 invalid usage or "
+    "input, 1 other failure. --require and `cordial monitor` also return 3 (no) or 4 (unclear).",
     version=_find_version,
     help_format="plaintext",
     help_formatter=DefaultFormatter(panel_spec=PanelSpec(box=SIMPLE, padding=0)),

@@ -28,17 +28,17 @@ def predict(
     channel: options.Channels = (),
     engine: options.Engine = "local",
 ) -> Result:
-    """Calibrate all texts of READINGS with a saved calibrator.
+    """Calibrate all texts in READINGS with a saved calibrator.
 
-    READINGS must have the options of the calibrator. If READINGS names the options differently,
-    list its names with --options, in the same order. If the fit used channel files, pass these
-    files again with --channel. A calibrator of several judges uses the judges in READINGS; --reader
-    names the column of judges. With --engine ray, READINGS must be Parquet that all machines can
-    read, and OUT is a folder.
+    READINGS must have the same options as the calibrator. If READINGS names the options
+    differently, list its names with --options, in the calibrator's order. If the fit used channel
+    files, pass the same files again with --channel. A calibrator for several judges uses the judges
+    in READINGS; --reader names the column with the judges. With --engine ray, READINGS must be a
+    Parquet file or folder that all machines can read, and OUT is a folder.
 
     Args:
         readings: Table of readings, as for `cordial fit`, or a folder of Parquet files.
-        also: Table with readings by additional judges; may be repeated.
+        also: Table of readings from additional judges; may be repeated.
         engine: Run on this machine (`local`) or on the cluster at RAY_ADDRESS (`ray`).
     """
     from cordial_ppl.tables import SINKS
@@ -77,9 +77,9 @@ def report(
     output: Annotated[Output, options.ending(".html"), options.Out],
     channel: options.Channels = (),
 ) -> Result:
-    """Write one page that shows what is wrong with the judge and what calibration changes.
+    """Write a page that shows what is wrong with the judge and what calibration changes.
 
-    LABELS may include the labels of the fit, which are not used for the scores. The page is a
+    LABELS may include labels that were used in the fit; the scores ignore them. The page is a
     single file that works offline.
 
     Args:
@@ -115,19 +115,19 @@ def monitor(
     columns: BothColumns = BothColumns(),
     labels: options.File = None,
     channel: options.Channels = (),
-    level: options.Level = 0.95,
+    level: Annotated[options.Level, Parameter(help="Probability of no false alarm.")] = 0.95,
 ) -> Result:
     """Has the judge changed? Compare earlier and later readings of the same texts.
 
-    Pass all tables so far, oldest first: the false-alarm rate, at most 1 - P, covers all tables
-    together. With --labels, new labels also test the calibration; this test has the
-    same maximum false-alarm rate. The exit status is 0 if the judge is the same, 3 if the judge has
-    changed, and 4 if more texts are needed.
+    Pass all tables so far, oldest first. The false-alarm rate over all tables together is at most
+    1 - P. With --labels, new labels also test the calibration, with the same maximum false-alarm
+    rate. The exit status is 0 if the judge is unchanged, 3 if the judge has changed, and 4 if more
+    texts are needed.
 
     Args:
         old: Table of the first readings.
         new: Tables of later readings of the same texts, oldest first.
-        labels: Table of labels for texts in the last READINGS, to test the calibration.
+        labels: Table of labels for texts in the last NEW table, to test the calibration.
     """
     fitted, names = load_calibrator(calibrator, channel, columns.options)
     from cordial_ppl.data.labelling import as_texts
@@ -153,14 +153,14 @@ def monitor(
         read = read_labels(labels, tables[-1].scale, **vars(columns))
         fresh = ~fit.labelled.has(as_texts(read.item_ids, len(read.labels)))
         if not fresh.any():
-            raise InputError(f"{labels}: every labelled text was used in the fit. Label new texts.")
+            raise InputError(f"{labels}: all labelled texts were used in the fit. Label new texts.")
         matched = match_labels(tables[-1], read.take(fresh.nonzero()[0]))
         new_labels = LabelledReadings(tables[-1], *matched)
         check = cp.check_labels(fit, **take_labelled(new_labels, channel))
         answer = NO if (broken := check.evidence >= 1 / (1 - level)) else answer
         content |= {"labels": check.to_dict(), "answer": answer}
-        does = "contradict" if broken else "do not contradict"
-        line = f"labels {does} the calibration: evidence {check.evidence:.3g} to 1. {check.text}"
+        does = "the labels contradict" if broken else "the labels do not contradict"
+        line = f"{does} the calibration (evidence {check.evidence:.3g} to 1). {check.text}"
         text = f"{line}\n{text}" if broken else f"{text}\n{line}"
     return Result(content, text, status=STATUS[answer])
 
@@ -191,6 +191,6 @@ def load_calibrator(
     fitted = cp.load(path, channels=channels)
     scale = fitted.fit_.scale
     if names and len(names) != scale.size:
-        problem = f"--options names {len(names)} options, but {path} has {scale.size} options"
+        problem = f"--options lists {len(names)} options, but {path} has {scale.size} options"
         raise InputError(f"{problem}: {', '.join(scale.options)}.")
     return fitted, names or scale

@@ -27,7 +27,7 @@ class Printing:
     json: bool = False
     "Print only the results, as JSON."
     format: Literal["text", "markdown"] = "text"
-    "Print text, or Markdown that includes the warnings (for comments and summaries)."
+    "Print plain text, or Markdown with the warnings included (for pull-request comments)."
     quiet: Annotated[bool, Parameter(alias="-q")] = False
     "Print only warnings, errors, and results that are not written to a file."
 
@@ -47,7 +47,7 @@ def command(function: Callable[..., Result]) -> Callable[..., int]:
         with doing("working", plain=not printing.json, quiet=printing.quiet):
             result = function(*arguments, **options)
             if file := printing.config:
-                content, done = {**result.content, "config": file}, [f"read options from {file}"]
+                content, done = {**result.content, "config": file}, [f"used options from {file}"]
                 result = result._replace(content=content, done=[*done, *result.done])
             if printing.format == "markdown":
                 result = as_markdown(function.__name__.replace("_", "-"), result)

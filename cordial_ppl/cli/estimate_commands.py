@@ -48,8 +48,8 @@ class Wanted:
 def estimate(tables: Fitting, *, wanted: Wanted = Wanted(), by: By = None) -> Result:
     """How good are the texts? Estimate the mean label and the share of each option.
 
-    The labelled texts must be a random sample, or texts that `cordial plan` chose; in that case,
-    keep the columns that the plan added.
+    The labelled texts must be a random sample or come from `cordial plan`. Keep any columns that
+    the plan added.
     """
     return _estimate(tables, wanted, by)
 
@@ -58,7 +58,7 @@ def estimate(tables: Fitting, *, wanted: Wanted = Wanted(), by: By = None) -> Re
 def compare(tables: Fitting, *, wanted: Wanted = Wanted(), by: Ranked) -> Result:
     """Which system is best? Rank groups of texts by their mean label.
 
-    The labelled texts must be a random sample, or texts that `cordial plan --by COLUMN` chose.
+    The labelled texts must be a random sample or come from `cordial plan --by COLUMN`.
     """
     return _estimate(tables, wanted, by, ranked=True)
 
@@ -67,13 +67,13 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
     """Fit, estimate, and write what came out."""
     question = cp.Question(of=wanted.of, passing=wanted.passing, level=wanted.level)
     if tables.inference == "mode":
-        problem = "inference by mode gives no uncertainty for means."
+        problem = "--inference mode does not provide intervals for means."
         raise SettingNeeded(problem, "Use posterior draws", "inference", "default")
     if wanted.figure is not None:
         from cordial_ppl.plots.figure import require_drawing
 
         if by is None:
-            raise InputError("--figure plots groups. Name a column with --by.")
+            raise InputError("--figure needs groups to plot. Name a column with --by.")
         require_drawing()
     columns = {"by": by, "cluster": wanted.cluster, "pair": wanted.pair}
     table, labels, rows = read = tables.read(apart=tuple(filter(None, columns.values())))

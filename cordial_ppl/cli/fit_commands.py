@@ -24,25 +24,25 @@ NEXT = """
 Next, use your own readings (item_id, logit_1, ...) and labels (item_id, label), one row per text:
   cordial calibrate readings.csv labels.csv -o calibrated.csv"""
 
-DETAILS = options.option("Also print sampling diagnostics of each posterior.", group=options.OUTPUT)
+DETAILS = options.option("Print sampling diagnostics for each posterior.", group=options.OUTPUT)
 Verbose = Annotated[bool, DETAILS]
 
 
 @command
 def calibrate(tables: Fitting, *, output: options.PredictedOut, verbose: Verbose = False) -> Result:
-    """Fit to the labelled texts, and write calibrated probabilities for all texts."""
+    """Fit a calibrator to the labelled texts, and write calibrated probabilities for all texts."""
     read = tables.read()
     calibrator = tables.fit(read)
     from cordial_ppl.estimators.bulk.predictor import predict_table
 
     texts = predict_table(calibrator, read.readings, output)
-    done = f"wrote {output}: {count(texts, 'text')}, calibrated"
+    done = f"wrote {output}: {count(texts, 'text')}, calibrated with"
     return _describe(calibrator, read, {"output": output, "texts": texts}, done, verbose)
 
 
 @command
 def fit(tables: Fitting, *, output: options.CalibratorOut, verbose: Verbose = False) -> Result:
-    """Fit to the labelled texts, and save the calibrator for `cordial predict`.
+    """Fit a calibrator to the labelled texts, and save it for `cordial predict`.
 
     Args:
         output: Calibrator to write (.cordial).
@@ -50,7 +50,7 @@ def fit(tables: Fitting, *, output: options.CalibratorOut, verbose: Verbose = Fa
     read = tables.read()
     calibrator = tables.fit(read)
     calibrator.save(output)
-    done = f"wrote {output}, a calibrator fitted"
+    done = f"wrote {output}, a calibrator fitted to"
     return _describe(calibrator, read, {"output": output}, done, verbose)
 
 
@@ -69,7 +69,7 @@ def _describe(calibrator: Any, read: Any, content: Any, done: str, verbose: bool
     for name, each in summary.diagnostics.items() if verbose else ():
         figures = (f", {word} {each[key]:.4g}" for key, word in FIGURES.items() if each[key])
         text += f"\nPosterior of {name}: {each['method']}{''.join(figures)}"
-    done += f" on {_say_labels(labels, calibrator)}"
+    done += f" {_say_labels(labels, calibrator)}"
     return Result(content, text=text, warnings=map(str, biases), done=[done])
 
 
@@ -91,7 +91,7 @@ class SeveralTables(Fitting):
     """Tables with readings by several judges, and settings of a fit."""
 
     also: options.Also = ()
-    "Table with readings by additional judges; may be repeated."
+    "Table of readings from additional judges; may be repeated."
     readers: options.List = ()
     "Columns of ratings, one per judge; requires --options."
     reader: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -105,8 +105,8 @@ def fuse(
     """Combine the readings of several judges, and calibrate all texts.
 
     READINGS has one row per text and judge, with the judge's name in column `reader`, or one column
-    of ratings per judge. Not every judge needs to have read every text. A text that no judge has
-    read is predicted from the labels of other texts without a reading.
+    of ratings per judge. Not every judge needs to have rated every text. Texts that no judge has
+    rated are predicted from the labels of other texts that no judge has rated.
 
     Args:
         save: Calibrator to write (.cordial), for use with `cordial predict`.
@@ -143,7 +143,7 @@ def fuse(
     readers = {name: cp.describe(each).to_dict() for name, each in fit.fits.items()}
     content |= {"expected": fit.expected._asdict(), "readers": readers}
     content["verdict"] = verdict and verdict.to_dict()
-    done = f"wrote {output}: {count(len(table), 'text')}, calibrated on "
+    done = f"wrote {output}: {count(len(table), 'text')}, calibrated with "
     done += _say_labels(labels, fusion)
     saved = "" if save is None else f"; wrote the calibrator to {save}"
     return Result(content, text=fusion.summary(), done=[done + saved])
@@ -157,11 +157,11 @@ def shift(
     user: options.Column = None,
     calibrator: options.File = None,
 ) -> Result:
-    """Calibrate all texts for each user, because some users rate higher than others.
+    """Calibrate texts per user, because some users rate higher than others.
 
     Column `user` of READINGS names the user whose label is predicted. In LABELS, column `user` or
-    `annotator` names the person who gave the label. Column `order` shows the order of a person's
-    labels, as an increasing number or an ISO date.
+    `annotator` names the person who gave the label. Column `order` of LABELS puts each person's
+    labels in order, with increasing numbers or ISO dates.
 
     Args:
         output: Table to write (.csv, .parquet, .jsonl): item_id, user, p_..., mean, label.
@@ -207,17 +207,17 @@ def shift(
     content |= {"spread": shifts.sigma_, "shifts": shifts.values_, "labels_of": shifts.counts_}
     content |= {"log_loss_population": before, "log_loss_in_order": after}
     unseen = "if the calibrator was not fitted to these labels" if calibrator else "out of fold"
-    losses = f"{before:.3f} without users, {after:.3f} with each user's earlier labels"
+    losses = f"{before:.3f} without user shifts, {after:.3f} with shifts from earlier labels"
     done = [f"log loss of the labels ({unseen}): {losses}"]
     if after >= before:
-        done.append("a user's earlier labels do not help to predict the user's later labels")
+        done.append("users' earlier labels do not help to predict their later labels")
     done.append(f"wrote {output}: {count(len(users), 'text')}")
     return Result(content, text=user_tables.list_users(shifts), done=done)
 
 
 @command
 def demo(*, inference: options.Inference = "default", seed: options.Seed = 0) -> Result:
-    """Show calibration: fit to 20 labelled synthetic reviews, then score other reviews."""
+    """Try calibration on synthetic reviews: fit to 20 labels, then score the other reviews."""
     import numpy as np
 
     from cordial_ppl.data.readings import label_histogram

@@ -29,19 +29,19 @@ class Wanted:
     """How many texts to label, and which, or what more labels would give."""
 
     output: Annotated[options.Written | None, options.Out] = None
-    "Table to write (.csv, .parquet, .jsonl): the texts to label, in order, with empty labels."
+    "Table to write (.csv, .parquet, .jsonl): the texts to label, in order, with empty label cells."
     labelled: Annotated[Path | None, Parameter(metavar="LABELS", group=options.FILES)] = None
     "Table of existing labels, to be listed first in OUT."
     more: Annotated[Path | None, Parameter(metavar="CALIBRATOR", group=options.FILES)] = None
-    "Calibrator from `cordial fit`, to forecast how it would improve with more labels."
+    "Calibrator from `cordial fit`; forecast how more labels would improve it."
     by: Column = None
     "Column, such as `system`; each of its values gets the same number of labels."
     cluster: Column = None
-    "Column that groups related texts, such as `conversation`. Whole groups are labelled."
+    "Column that groups related texts, such as `conversation`; the plan chooses whole groups."
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
     "Number of texts to label."
     width: Annotated[float | None, Parameter(metavar="W")] = None
-    "With --more: forecast how many labels narrow the mean's interval to plus or minus W."
+    "With --more: forecast the number of labels that narrows the mean's interval to +/- W."
 
 
 @command
@@ -54,25 +54,25 @@ def plan(
     channel: options.Channels = (),
     seed: options.Seed = 0,
 ) -> Result:
-    """Which texts should I label? Choose a random sample, spread over low and high readings.
+    """Which texts should I label? Choose a random sample, spread evenly from low to high readings.
 
-    Fill in the column `label` of OUT from top to bottom, and stop when you like: the first rows of
-    a plan form a smaller plan. Then pass OUT as LABELS to a command that fits; rows without a label
-    are skipped.
+    Fill in the column `label` of OUT from top to bottom. You can stop at any row, because the first
+    rows of a plan form a smaller plan. Then pass OUT as LABELS to `cordial fit` or another command;
+    rows without a label are skipped.
 
-    How many more labels do I need? With --more, forecast how a calibrator would improve
-    with more labels.
+    How many more labels do I need? With --more, forecast how more labels would improve a
+    calibrator.
     """
     output, labelled, by = wanted.output, wanted.labelled, wanted.by
     if output is None and wanted.more is None:
-        raise InputError("nothing to do. Pass -o to-label.csv, or a calibrator with --more.")
+        raise InputError("nothing to do. Pass an output file with -o, or a calibrator with --more.")
     if wanted.width is not None and (wanted.more is None or not wanted.width > 0):
         raise InputError("--width must be above 0 and needs a calibrator (--more).")
     from cordial_ppl.tables import check_unfilled, match_labels, read_labels, read_readings
     from cordial_ppl.tables.roles import spell
 
     if output is not None:
-        check_unfilled(output, f"or pass --labelled {output} to plan further texts")
+        check_unfilled(output, f"or pass --labelled {output} to plan more texts")
     settings, fitted = {**vars(columns)}, None
     if wanted.more is not None:
         fitted, settings["options"] = load_calibrator(wanted.more, channel, columns.options)
@@ -100,8 +100,8 @@ def plan(
     made = cp.plan(table.logits, wanted.number, **texts, options=table.scale, seed=seed)
     sheets.write_plan(output, table, made, (rows, labels, people), (groups, column))
     number, scale = count(len(made.rows), "text"), ", ".join(table.scale.options)
-    after = f", after the {count(len(rows), 'label')} from {labelled}" if rows else ""
-    done = f"Wrote {number} to {output}{after}. Fill in the column label ({scale}) from the top"
+    after = f", below the {count(len(rows), 'label')} from {labelled}" if rows else ""
+    done = f"Wrote {number} to {output}{after}. Fill in the label column ({scale}) from the top"
     plan = {"output": output, "texts": len(table), "labelled": len(before)}
     plan |= {"planned": len(made.rows)} | ({"forecast": content} if content else {})
     text, warnings = "", []
@@ -145,17 +145,17 @@ class Labelling:
     context: Annotated[Sequence[str], options.COLUMN] = ()
     "Column to show above each text, such as the prompt; may be repeated."
     texts: options.File = None
-    "Table with the ids and the texts, if READINGS lacks the texts."
+    "Table with the ids and the texts, if READINGS does not contain the texts."
     output: Annotated[options.Output, options.ending(".jsonl", ".ndjson"), options.Out] = LABELS
     "File of labels to write (.jsonl); if it exists, new labels are added to it."
     annotator: Annotated[str | None, Parameter(metavar="NAME")] = None
-    "Your name, stored with each label; by default your user name. Use a separate OUT per person."
+    "Your name, stored with each label; by default your user name. Use one OUT per person."
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
     "Number of texts to label."
     by: Column = None
     "Column, such as `system`; each of its values gets the same number of labels."
     require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()
-    'Requirement such as "mean >= 4" or "A - B > 0"; the page shows when it is decided.'
+    'Requirement, such as "mean >= 4" or "A - B > 0"; the page shows whether it is met.'
     within: Annotated[float | None, Parameter(metavar="W")] = None
     "Goal: an interval of plus or minus W for the mean. The page shows when the goal is reached."
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
@@ -173,10 +173,10 @@ def label(
     wanted: Labelling,
     seed: options.Seed = 0,
 ) -> Result:
-    """Label texts in the browser, on a local page, in the order that `cordial plan` chooses.
+    """Label texts on a local page in your browser, in the order that `cordial plan` chooses.
 
-    Each answer is saved before the next text appears. To continue later, repeat the command. Pass
-    OUT as LABELS to `cordial compare` and other commands.
+    Each answer is saved before the next text appears. To continue later, run the same command
+    again. Pass OUT as LABELS to `cordial compare` and other commands.
     """
     from cordial_ppl.logs.rows import load
 
@@ -224,13 +224,13 @@ def _find_user() -> str:
     try:
         return getuser()
     except (KeyError, OSError) as error:
-        problem = "cannot find your user name."
-        raise SettingNeeded(problem, "Name yourself", "annotator", "NAME") from error
+        problem = "cannot determine your user name."
+        raise SettingNeeded(problem, "Pass a name", "annotator", "NAME") from error
 
 
 def _say_address(address: str) -> None:
     say(f"open {address}")
-    say("Press Ctrl-C to stop. The same command continues where you stopped.")
+    say("Press Ctrl-C to stop. To continue later, run the same command again.")
 
 
 Cost = Annotated[float, Parameter(metavar="COST")]
@@ -244,7 +244,7 @@ class Costs:
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
     "Options that count as a pass, such as 4,5."
     within: Annotated[options.Natural | None, Parameter(metavar="CLASSES")] = None
-    "Decide on a label instead of pass or fail; a label off by at most CLASSES counts as right."
+    "Decide on a label, not pass or fail; being off by at most CLASSES options counts as correct."
     false_pass: Cost = 1.0
     "Cost of passing a text that people would fail."
     false_fail: Cost = 1.0
@@ -252,11 +252,11 @@ class Costs:
     person: Annotated[float | None, Parameter(metavar="COST")] = None
     "Cost of asking a person to label a text, in the same unit as the other costs."
     agree: Annotated[float | None, Parameter(metavar="SHARE")] = None
-    "Required agreement of automatic decisions with people, such as .9; people decide the rest."
+    "Share of automatic decisions that must agree with people, such as .9; people decide the rest."
     level: Annotated[float, Parameter(metavar="P")] = 0.9
     "Probability that --agree is met."
     audit: Annotated[float, Parameter(metavar="SHARE")] = 0.05
-    "Share of automatically decided texts, drawn at random, that people also check."
+    "Share of automatically decided texts to draw at random for people to check."
 
 
 @command
@@ -267,7 +267,7 @@ def decide(
     output: Annotated[options.Written | None, options.Out] = None,
     figure: options.Figure = None,
 ) -> Result:
-    """Which texts pass, which fail, and which go to people? OUT lists the texts for people first.
+    """Which texts pass, which fail, and which need a person? OUT lists the texts for people first.
 
     Args:
         output: Table to write (.csv, .parquet, .jsonl): one row per text, with the decision.
@@ -301,12 +301,12 @@ def decide(
         sheets.write_decisions(output, made, read)
         asked, alone = made.asked, int((left & (made.decision != "person")).sum())
         first, audited = count(int(asked.sum()), "text"), int((made.probability[asked] < 1).sum())
-        fill = f"Fill in the label of the first {first}"
-        fill += f" ({audited} for the audit)" if audited else ""
+        fill = f"Fill in labels for the first {first}"
+        fill += f" ({audited} of them for the audit)" if audited else ""
         done.append(f"Wrote {output}. {fill if asked.any() else 'No text needs a label'}.")
         if alone and not rule.audit:
             warnings.append(
-                f"without an audit nobody labels {count(alone, 'text')}, so a mean of the labels "
+                f"without an audit, nobody labels {count(alone, 'text')}, so the mean label "
                 "will be biased. Remove --audit 0."
             )
     if figure is not None and left.any():

@@ -16,7 +16,7 @@ from cordial_ppl.runtime.progress import doing
 ROWS = 5
 """Rows that are shown of tables that are not written."""
 
-ANSWER = "Regular expression for the text before each rating, if ratings are otherwise not found."
+ANSWER = "Regular expression for the text before each rating, if ratings are not found otherwise."
 TEXTS = f"Table {shared.TABLE}: item_id, text, and any other columns that the prompt uses."
 
 After = Annotated[str | None, shared.option(ANSWER, "REGEX", shared.ADVANCED)]
@@ -32,50 +32,50 @@ class Chosen:
     item: Fields = None
     "Field that identifies the text; several fields are joined into one id."
     answer: Fields = None
-    "Field that holds the judge's answer. If you name several, each becomes a task."
+    "Field with the judge's answer. If you name several fields, each becomes a task."
     reader: Field = None
     "Field that names the judge; NAME or FIELD=NAME selects a single judge."
     task: Field = None
     "Field that names the task; NAME or FIELD=NAME selects a single task."
     label: Fields = None
-    "Field that holds a person's label."
+    "Field with the human label."
     annotator: Field = None
     "Field that names the person who gave the label."
     rows: Fields = None
-    "Path to a nested list of rows. Fields of the enclosing row are called `outer.FIELD`."
+    "Path to a nested list of rows. Refer to fields of the enclosing row as `outer.FIELD`."
     where: Annotated[Sequence[str], Parameter(metavar="CONDITION")] = ()
-    "Use only rows with FIELD=VALUE or FIELD!=VALUE; may be repeated."
+    "Use only rows where FIELD=VALUE or FIELD!=VALUE; may be repeated."
     people: Annotated[str | None, Parameter(metavar="CONDITION")] = None
-    "Treat answers in rows with this property, such as source=HUMAN, as human labels."
+    "Treat answers in rows that meet this condition, such as source=HUMAN, as human labels."
     options: shared.Names = None
-    "Options of the scale from worst to best, such as 1,2,3,4,5, if FILE does not list them."
+    "Scale options from worst to best, such as 1,2,3,4,5, if FILE does not list them."
     reverse: bool = False
     "Reverse the scale; use this if the options run from best to worst."
     model: Annotated[Field, Parameter(group=shared.ADVANCED)] = None
     "Field that names the judge's model."
     prompt: Annotated[Field, Parameter(group=shared.ADVANCED)] = None
-    "Field that holds the judge's prompt, or the prompt's name."
+    "Field with the judge's prompt or the prompt's name."
     form: Annotated[str, Parameter(name="--from", metavar="FORMAT", group=shared.ADVANCED)] = "auto"
-    "Format of FILE, if not recognised automatically."
+    "Format of FILE, if it is not recognised automatically."
     after: After = None
     round: shared.Rounding = None
-    "Rule for values between two options: half-up, nearest-even, or split (a share to each option)."
+    "How to round values between two options: half-up, nearest-even, or split (share between both)."
 
 
 @command
 def read(
-    file: Annotated[Path, shared.option("Judgments or a log (.json, .jsonl, .csv, .parquet ...).")],
+    file: Annotated[Path, shared.option("Log of judgments (.json, .jsonl, .csv, .parquet ...).")],
     /,
     *,
     fields: Chosen = Chosen(),
     output: Annotated[shared.Written | None, shared.Out, shared.TABLE_OUT] = None,
     labels: Annotated[
         shared.Written | None,
-        shared.option("Table to write for the human labels in FILE.", "LABELS", shared.FILES),
+        shared.option(f"Table of labels to write {shared.TABLE}.", "LABELS", shared.FILES),
     ] = None,
     spell: shared.Spellings = (),
 ) -> Result:
-    """Extract a table of readings and a table of labels from judgments or a log.
+    """Extract a table of readings and a table of labels from a log of judgments.
 
     FIELD is a key of the rows or a JMESPath expression, such as scores[0].value. Without -o and
     --labels, the command only shows the first rows.
@@ -131,7 +131,7 @@ def report(
             texts = [[_show(cell) for cell in row] for row in zip(*cells.values(), strict=True)]
             shown.append(as_table(f"{words} ({collected.form}), first rows", [*cells], texts))
     if collected.unnamed:
-        done.append("the log does not name its texts, so item_id counts from 0; see --item")
+        done.append("the log has no ids for its texts, so item_id counts from 0; see --item")
     content = {
         "format": collected.form,
         "options": list(collected.options),
@@ -159,21 +159,21 @@ class Questions:
     """Whom to ask what, and how: the prompt, the server, and what is taken of the answers."""
 
     options: Annotated[tuple[str, ...], shared.listing("A,B,...", group=shared.COLUMNS)]
-    "Options of the scale from worst to best, such as 1,2,3,4,5."
+    "Scale options from worst to best, such as 1,2,3,4,5."
     model: Annotated[str, Parameter(metavar="NAME")]
     "Model to ask."
     prompt: shared.File = None
-    "File with the whole prompt; {text}, {options} and {COLUMN} (a column of TEXTS) are filled in."
+    "File with the full prompt; {text}, {options} and {COLUMN} (any column of TEXTS) are filled in."
     reader: Annotated[str | None, Parameter(metavar="NAME", group=shared.COLUMNS)] = None
-    "Name of the judge in column `reader`; by default the model's name."
+    "Judge name to write to column `reader`; by default the model's name."
     task: Annotated[str | None, Parameter(metavar="NAME", group=shared.COLUMNS)] = None
-    "Name of the task in column `task`."
+    "Task name to write to column `task`."
     question: Annotated[str | None, Parameter(metavar="TEXT")] = None
     "Question to ask about each text."
     permutations: shared.Number = 1
     "Number of option orders to average over."
     server: Annotated[str | None, Parameter(metavar="URL")] = None
-    "Server address, such as http://localhost:8000/v1; by default OPENAI_BASE_URL, else OpenAI's."
+    "Server address, such as http://localhost:8000/v1; by default OPENAI_BASE_URL or OpenAI's."
     local: bool = False
     "Run a Hugging Face model on this machine; --model is the model's name or folder."
     samples: shared.Natural = 0
@@ -181,13 +181,13 @@ class Questions:
     spell: shared.Spellings = ()
     after: After = None
     key_variable: Annotated[str | None, Parameter(metavar="NAME", group=shared.ADVANCED)] = None
-    "Environment variable with the API key; by default OPENAI_API_KEY for OpenAI, else none."
+    "Environment variable with the API key; by default OPENAI_API_KEY for OpenAI, or else none."
     max_tokens: Annotated[shared.Number, Parameter(group=shared.ADVANCED)] = 16
     "Maximum length of an answer, in tokens."
     concurrency: Annotated[
         int, Parameter(metavar="N", group=shared.ADVANCED, validator=AT_ONCE)
     ] = 8
-    "Number of questions to ask at the same time, at most 64."
+    "Number of questions to ask at the same time (at most 64)."
 
 
 @command
@@ -200,7 +200,7 @@ def ask(
 ) -> Result:
     """Ask a model to rate texts, and write its answers as a table of readings.
 
-    Each answer is saved to OUT.answers.jsonl when it arrives. To resume, repeat the command.
+    Each answer is saved to OUT.answers.jsonl as it arrives. To resume, run the same command again.
     """
     from cordial_ppl.data.scale import Scale
     from cordial_ppl.logs import collect, spellings
@@ -233,7 +233,7 @@ def ask(
         with interrupting():
             records = ask_texts(prompt, fields, model, path)
     except (ServerError, KeyboardInterrupt):
-        say(f"Answers are kept in {path}. Run the same command to resume.")
+        say(f"The answers so far are in {path}. To resume, run the same command again.")
         raise
     reader = wanted.reader or wanted.model
     records = [replace(record, reader=reader, task=wanted.task) for record in records]

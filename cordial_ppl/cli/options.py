@@ -96,14 +96,12 @@ COLUMN = Parameter(metavar="COLUMN", group=COLUMNS)
 FILE = Parameter(metavar="FILE", group=FILES)
 Out = Parameter(metavar="OUT", alias="-o", group=FILES)
 TABLE = "(.csv, .parquet, .jsonl)"
-LAYOUT = "Table of readings: item_id, with `rating` or columns p_..., logit_..., logprob_..., n_..."
-PREDICTED = option(f"Table to write {TABLE}: probabilities p_..., mean with interval, label.")
+LAYOUT = "Table with item_id and either `rating` or columns p_..., logit_..., logprob_... or n_..."
+PREDICTED = option(f"Table to write {TABLE}: probabilities, mean with interval, predicted label.")
 TABLE_OUT = option(f"Table of readings to write {TABLE}.")
-CHANNEL = option("Channel file to add. Its code runs, so use only trusted files.", "PATH", MODEL)
-SPELLING = option(
-    "Option and a text that stands for it (1=A); may be repeated.", "OPTION=TEXT", ADVANCED
-)
-METHOD = option("Inference method: laplace (the paper's), mode or nuts (slow).", "METHOD", ADVANCED)
+CHANNEL = option("Channel file to add. Its code is run, so use only trusted files.", "PATH", MODEL)
+SPELLING = option("Read TEXT as OPTION, such as 1=A; may be repeated.", "OPTION=TEXT", ADVANCED)
+METHOD = option("Inference: laplace (as in the paper), mode, or nuts (slow).", "METHOD", ADVANCED)
 
 List = Annotated[tuple[str, ...], listing("A,B,...")]
 Names = Annotated[tuple[str, ...] | None, listing("A,B,...")]
@@ -147,9 +145,9 @@ class Columns:
     """Choice of what is read from tables: arguments of functions that read readings."""
 
     options: Names = None
-    "Options of the scale from worst to best, such as 1,2,3,4,5; by default, those in READINGS."
+    "Scale options from worst to best, such as 1,2,3,4,5; by default, those in READINGS."
     reader: Annotated[str | None, Parameter(metavar="NAME")] = None
-    "Judge to use if column `reader` names several judges; COLUMN=NAME reads a different column."
+    "Judge to use if column `reader` names several judges; COLUMN=NAME uses a different column."
     task: Annotated[str | None, Parameter(metavar="NAME")] = None
     "Task to use from column `task`, or COLUMN=NAME for a different column."
     id: Annotated[Sequence[str], Parameter(metavar="COLUMN")] = ()
@@ -157,11 +155,11 @@ class Columns:
     rating: Column = None
     "Column with the judge's ratings, one per text; requires --options."
     reverse: bool = False
-    "Reverse the judge's scale, if it runs from best to worst and the labels' scale does not."
+    "Reverse the judge's scale, if it runs in the opposite direction to the labels' scale."
     keep_form: Annotated[bool, Parameter(group=OUTPUT)] = False
     "Write CSV files in the format of READINGS: same separator, decimal mark and id column."
     round: Rounding = None
-    "Rule for values between two options: half-up, nearest-even, or split (a share to each option)."
+    "How to round values between two options: half-up, nearest-even, or split (share between both)."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,11 +167,11 @@ class BothColumns(Columns):
     """Choice of what is read from readings and labels: arguments of `read_labelled`."""
 
     label: Annotated[tuple[str, ...], listing("COLUMN,...")] = ()
-    "Column of labels, if not `label`; name several columns if each annotator has a separate one."
+    "Column of labels, if not `label`; list several columns if there is one per annotator."
     annotator: Column = None
     "Column that names the annotator, if not `annotator`."
     annotators: Annotated[Literal["each", "mean", "median"], Rule] = "each"
-    "How to use several labels of a text: each label (the default), their mean, or their median."
+    "How to use several labels for one text: each label (the default), their mean, or their median."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,11 +207,11 @@ class Fitting(Tables):
     seed: Seed = 0
     inference: Inference = "default"
     prior_of: Annotated[Sequence[str], Parameter(metavar="NAME=LOC,SCALE", group=ADVANCED)] = ()
-    "Normal prior of a parameter (log scale for positive parameters, log-odds scale for shares)."
+    "Normal prior for a parameter (log scale for positive parameters, log-odds scale for shares)."
     judge: Annotated[str | None, Parameter(metavar="NAME", group=MODEL)] = None
-    "Judge or model that made READINGS. It is an error if READINGS names a different judge."
+    "Judge or model that produced READINGS. The command fails if READINGS names another judge."
     prompt_file: Annotated[Path | None, Parameter(metavar="FILE", group=MODEL)] = None
-    "Prompt or rubric used for READINGS. It is an error if READINGS names a different prompt."
+    "Prompt or rubric used for READINGS. The command fails if READINGS names another prompt."
 
     @property
     def settings(self) -> dict[str, Any]:

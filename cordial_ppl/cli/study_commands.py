@@ -41,15 +41,15 @@ def learn_prior(
 ) -> Result:
     """Learn a prior from tasks with many labels, for the --prior option of other commands.
 
-    Every channel is fitted to every pair of task and judge, with at most 2,048 labels per pair. A
-    table without a column `task` counts as one task, named after the table's file.
+    Every channel is fitted to every combination of task and judge, with at most 2,048 labels each.
+    A table without a column `task` counts as one task, named after its file.
 
     Args:
         tables: Tables in pairs: READINGS LABELS READINGS LABELS ...
         output: Prior to write (.cordial).
         leave_out: Task to exclude; may be repeated.
-        unit: Power of the number of options with which a parameter scales, such as drift=1.
-        rule: How to combine tasks: cautious (trust tasks as far as they agree) or paper.
+        unit: Exponent for scaling a parameter with the number of options, such as drift=1.
+        rule: How to combine tasks: cautious (trust them only as far as they agree) or paper.
     """
     units = dict(split_pairs("--unit", unit, "NAME=POWER, such as drift=1", float))
     from cordial_ppl.estimators.task_tables import read_pairs, take_labelled
@@ -75,7 +75,7 @@ def learn_prior(
         for fit in prior.fits
     ]
     content = {"output": output, "options": size, "fits": fits, "parameters": rows}
-    done = f"wrote {output}: {count(len(fits), 'fit')} of {count(len(prior.tasks), 'task')}"
+    done = f"wrote {output}: {count(len(fits), 'fit')} to {count(len(prior.tasks), 'task')}"
     return Result(content, text=describe_prior(prior, rows), done=[done])
 
 
@@ -102,7 +102,7 @@ def check(
     """
     texts: tuple[Any, ...] = ()
     if bool(readings) != bool(labels):
-        raise InputError("only one of --readings and --labels was passed. Pass both, or neither.")
+        raise InputError("--readings and --labels must be used together. Pass both or neither.")
     if readings and labels:
         from cordial_ppl.estimators.task_tables import take_covariates
         from cordial_ppl.tables import read_labelled
@@ -134,7 +134,7 @@ class Comparison:
     draws: options.Number = 20
     "Number of random subsets to draw for each number of labels."
     report: options.Number | None = None
-    "Number of labelled texts to score; by default 1,000, or half if there are no more than 1,000."
+    "Number of labelled texts to score; by default 1,000, or half if there are 1,000 or fewer."
     seed: options.Seed = 0
     engine: options.Engine = "local"
     "Run on this machine (`local`) or on the cluster at RAY_ADDRESS (`ray`)."
@@ -148,8 +148,8 @@ class Comparison:
 def sweep(tables: Tables, *, output: options.TableOut, wanted: Comparison = Comparison()) -> Result:
     """Compare calibrators on the same random subsets of the labels, for each judge.
 
-    OUT has one row for each score of each fit. The folder OUT.parts saves finished work, so you can
-    resume an interrupted sweep, or add methods, numbers of labels and judges.
+    OUT has one row for each score of each fit. Finished work is saved in the folder OUT.parts, so
+    you can resume an interrupted sweep, or add methods, numbers of labels and judges.
 
     Args:
         output: Table to write (.csv, .parquet, .jsonl): one row per score.
@@ -173,6 +173,6 @@ def sweep(tables: Tables, *, output: options.TableOut, wanted: Comparison = Comp
     failed, means = scores.filter(metric="failed"), mean_losses(scores)
     done = [f"wrote {output}: {count(len(scores), 'score')}"]
     if len(failed):
-        done.append(f"{count(len(failed), 'fit')} failed. See column 'reason' in {output}")
+        done.append(f"{count(len(failed), 'fit')} failed; see column 'reason' in {output}")
     content = {"output": output, "failed_fits": len(failed), "mean_log_loss": means.to_dicts()}
     return Result(content, text=show_losses(means), done=done)
