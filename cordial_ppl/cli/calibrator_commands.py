@@ -147,7 +147,7 @@ def monitor(
     made = cp.monitor(fit, *logits, texts=texts, covariates=extras, level=level)
     answer, text = made.answer, str(made)
     if since := [other for other in others[-1] if other not in others[0]]:
-        text = text.replace(WORDS[YES], f"readings agree, but {'; '.join(since)}", 1)
+        text = text.replace(WORDS[YES], f"readings agree, but setups differ: {'; '.join(since)}", 1)
     content = {**made.to_dict(), "labels": None, "differences": others}
     if labels is not None:
         read = read_labels(labels, tables[-1].scale, **vars(columns))

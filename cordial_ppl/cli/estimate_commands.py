@@ -37,7 +37,7 @@ class Wanted:
     "With --by: column that pairs texts from different groups, such as `prompt`."
     level: options.Level = 0.9
     of: Annotated[Literal["like-these", "these"], Parameter(metavar="TARGET")] = "like-these"
-    "Intervals for texts like those in READINGS (`like-these`, default) or exactly those (`these`)."
+    "Intervals for texts like READINGS (`like-these`, default) or for exactly READINGS (`these`)."
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
     "Options that count as a pass, such as 4,5; adds the pass rate and the judge's TPR and TNR."
     require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()

@@ -145,7 +145,7 @@ class Columns:
     """Choice of what is read from tables: arguments of functions that read readings."""
 
     options: Names = None
-    "Scale options from worst to best, such as 1,2,3,4,5; by default, those in READINGS."
+    "Scale options from worst to best, such as 1,2,3,4,5; by default, from the table or calibrator."
     reader: Annotated[str | None, Parameter(metavar="NAME")] = None
     "Judge to use if column `reader` names several judges; COLUMN=NAME uses a different column."
     task: Annotated[str | None, Parameter(metavar="NAME")] = None
