@@ -48,11 +48,11 @@ def _list_pictures(
     predicted["calibrated"] = facts.predicted
     if summary.reader:
         draw = partial(plots.transfer_curve, calibrator, logits, names, extra)
-        alt = "Label and calibrated mean of texts, against the mean rating of the judge"
+        alt = "Labels and calibrated means, plotted against the judge's mean rating"
         yield "transfer", draw, alt, (COLUMN, 2.8)
         draw = partial(plots.label_shares, calibrator, texts.logits, names, texts.covariates)
-        alt = "Share of each option among labels, as stated and calibrated; the mean is "
-        alt += f"{before:.2f} as stated and {after:.2f} calibrated"
+        alt = "Share of each option among the labels, as stated, and calibrated; the stated mean "
+        alt += f"is {before:.2f}, the calibrated mean {after:.2f}"
         yield "transfer", draw, alt, (COLUMN, 2.8)
     panels = {"labels": np.eye(scale.size)[scored.labels]} | predicted
     stated = logits.argmax(axis=1)
@@ -60,14 +60,14 @@ def _list_pictures(
     for title, probs in panels.items():
         look = {"options": scale, "title": title, "most": np.nanmax(compared)}
         draw = partial(plots.stated_classes, probs, logits, **look)
-        alt = f"Distribution of the label for each rating of the judge: {title}"
+        alt = f"Distribution of the label for each of the judge's ratings: {title}"
         yield "stated", draw, alt, (2.7, 2.4)
     for title, probs in predicted.items():
         draw = partial(plots.thresholds, probs, names, options=scale, title=title)
-        alt = f"Observed against predicted share at thresholds or worse, {title}"
+        alt = f"Observed and predicted shares of labels at each threshold or worse: {title}"
         yield "thresholds", draw, alt, (COLUMN, 3.3)
     if facts.agreement and facts.agreement.values:
-        alt = "Agreement between people, and between people and the judge, with intervals"
+        alt = "Agreement among people, and between people and the judge, with intervals"
         yield "agreement", partial(plots.agreement, facts.agreement), alt, (PAGE * 0.75, 3.2)
     if summary.forecast and summary.forecast.counts:
         alt = summary.forecast.sentence
