@@ -28,12 +28,13 @@ class Channel(NamedTuple):
         source: the file from which the model was loaded; empty for a channel without a file.
         digest: SHA-256 of that file when it was run, in hexadecimal; empty for a channel without a
             file.
-        examples: names and ranges of covariates, for texts that are made up to check the channel.
-        several: whether its readings have an axis of readers, ``[n, R, K]``.
+        examples: names and ranges of covariates, for synthetic texts that check the channel.
+        several: True if readings have an axis of judges, ``[n, R, K]``.
         levels: covariates that are indices, such as users, with their numbers of levels L; values
-            are whole numbers 0..L-1. A parameter with one value per level takes its size from here,
-            because a target knows no data.
-        parameters: what the channel's own parameters mean, with their units, in its author's words.
+            are whole numbers 0..L-1. The number of levels sets the size of a parameter that has
+            one value per level.
+        parameters: what the channel's own parameters mean, and their units, as its author
+            describes them.
     """
 
     name: str
@@ -61,7 +62,7 @@ def observe(
     *,
     probs: Float[Array, "n K"] | Sequence[Float[Array, " n"]] | None = None,
 ) -> None:
-    r"""State the likelihood of a channel: the plate over texts and the ``label`` site.
+    r"""Define the likelihood of a channel: the plate over texts and the ``label`` site.
 
     .. math:: \log L = \sum_{i : z_i \ge 0} \log \hat p(z_i \mid x_i)
 
@@ -87,7 +88,7 @@ def sample_log_odds(name: str, loc: Any, scale: Any) -> Any:
     .. math:: u \sim N(\mathrm{loc}, \mathrm{scale}^2), \qquad \mathrm{name} = 1 / (1 + e^{-u})
 
     The value itself is recorded under ``name``. The log odds are returned because ``1 - name``
-    loses all its digits where the prior still has mass.
+    loses all precision for values that still have prior probability.
 
     Args:
         name: name of the parameter on (0, 1).

@@ -67,7 +67,7 @@ def _find_fault_of_others(name: Any, msg: dict[str, Any]) -> str:
             "hidden by numpyro.handlers.block. Make the value a parameter, or average over it."
         )
     if msg["type"] == "param":
-        return f"has numpyro.param({name!r}, ...). Use numpyro.sample with a prior instead."
+        return f"calls numpyro.param({name!r}, ...). Use numpyro.sample with a prior instead."
     if msg["type"] == "deterministic" and name == LABEL_SITE:
         return f"records {name!r}, a name reserved for the label site. Choose another name."
     if msg["type"] == "plate" and msg["args"][1] not in (None, msg["args"][0]):
@@ -90,7 +90,7 @@ def _find_fault_of_prior(name: Any, msg: dict[str, Any]) -> str:
         )
     if name == LABEL_SITE and not fn.support.is_discrete:
         return (
-            "gives its labels a density, but labels are options 0..K-1. Turn the density into "
+            "uses a density for its labels, but labels are options 0..K-1. Turn the density into "
             "probabilities of the options, as dist.OrderedLogistic does."
         )
     if msg["is_observed"] and name != LABEL_SITE:

@@ -130,20 +130,19 @@ def user_channel(users: int, *, sigma: float | None = None) -> Channel:
     logarithms of the population's probabilities, and the covariate ``user`` numbers the users:
     ``fit_nuts(user_channel(12), np.log(probs), labels, covariates={"user": numbers})``.
 
-    Without ``sigma``, the channel's parameters are ``sigma`` and ``scaled``, shifts in units of
-    sigma, in which the posterior has no funnel; with ``sigma``, the parameter is ``value``, whose
-    prior is a fixed Gaussian.
+    Without ``sigma``, the channel's parameters are ``sigma`` and ``scaled``, the shifts in units of
+    sigma, to avoid a funnel in the posterior. With ``sigma``, the only parameter is ``value``, with
+    a fixed Gaussian prior.
 
     Args:
-        users: number of users; add one to the users with labels to predict for an unknown user,
-            too.
+        users: number of users, plus one if you also want predictions for an unknown user.
         sigma: standard deviation of the shifts in classes, if it is known.
 
     Returns:
-        The channel; equal arguments give the same channel.
+        The channel; equal arguments return the same object.
 
     Raises:
-        InputError: there is no user, or sigma is below 1e-9.
+        InputError: ``users`` is below 1, or ``sigma`` is below 1e-9.
 
     Source: Section 2.7 of the paper, Personalization.
     """

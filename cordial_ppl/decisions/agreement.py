@@ -47,9 +47,8 @@ class Agreement(NamedTuple):
         level: probability inside the intervals.
         values: intervals by comparison ("people", a prediction, "at most") and measure; see
             `MEASURES`.
-        gains: intervals of each comparison's agreement minus that of the previous comparison, by
-            measure.
-        apart: rows of texts on which people differ, the largest differences first.
+        gains: intervals for the gain in agreement from each comparison to the next, by measure.
+        apart: rows of texts on which people disagree, largest disagreement first.
     """
 
     texts: int
@@ -93,7 +92,7 @@ def agreement(
     predictions: Mapping[str, Any] | None = None,
     level: float = 0.9,
 ) -> Agreement:
-    """Measure agreement among people and with judges; intervals resample clusters.
+    """Measure agreement among people and with judges, with intervals from resampled clusters.
 
     Args:
         labels: labels [n, annotators], with None for a missing label.

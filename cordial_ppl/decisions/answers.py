@@ -40,7 +40,7 @@ def predict_draws(
     *,
     histogram: str = "redrawn",
 ) -> tuple[Float[np.ndarray, "D m K"], Float[np.ndarray, " D"]]:
-    r"""Draw probabilities of the options from the posterior, for means and other sums.
+    r"""Draw probabilities of the options from the posterior, for means and other statistics.
 
     A member's draws share its weight equally, so that the weighted mean of the draws is close
     to ``predict_proba``.
@@ -50,12 +50,12 @@ def predict_draws(
         logits: option logits, as in ``predict_proba``.
         draws: number of draws per channel; a calibrator has one draw.
         covariates: per-text covariates, as in ``fit``.
-        histogram: "redrawn" draws the label histogram, on which channels fall back, from its
-            Dirichlet posterior, because its uncertainty does not average out over a corpus; "fixed"
-            is the posterior mean, as in ``predict_proba``.
+        histogram: "redrawn" draws the label histogram, which channels fall back on, from its
+            Dirichlet posterior, because the histogram's uncertainty does not average out over a
+            corpus; "fixed" uses the posterior mean, as in ``predict_proba``.
 
     Returns:
-        Probabilities of the D draws of all members, and the weight of each.
+        Probabilities under the D draws of all members, and the weight of each draw.
 
     Raises:
         InputError: the readings, the number of draws or ``histogram`` is invalid.
@@ -114,7 +114,7 @@ def find_bias(fit: Any, columns: Mapping[str, Any]) -> list[bias.Bias]:
 def forecast(
     fit: Any, logits: Any, covariates: Any = None, *, counts: Sequence[int] | None = None
 ) -> forecasting.Forecast:
-    """Forecast what more labels give; arguments, result and errors are of ``Stack.forecast``."""
+    """Forecast the gain from more labels; see ``Stack.forecast``."""
     texts = enter(fit := as_fit(fit), logits, covariates).read
     if not can_forecast(fit):
         raise InputError(
@@ -135,7 +135,7 @@ def check_readings(fit: Any, logits: Any) -> drift.Drift | None:
         logits: option logits of new texts, ``[m, K]``.
 
     Returns:
-        The difference, with a p value; None without readings.
+        The difference, with a p value; None if there are no readings.
 
     Raises:
         InputError: the readings are invalid.
@@ -147,7 +147,7 @@ def check_readings(fit: Any, logits: Any) -> drift.Drift | None:
 def monitor(
     fit: Any, *readings: Any, texts: Any = None, covariates: Any = None, level: float = 0.95
 ) -> monitoring.Monitored:
-    """Test from repeated readings whether a judge has changed; see `decisions.monitoring.monitor`.
+    """Test whether a judge has changed, by repeated readings; see `decisions.monitoring.monitor`.
 
     Args:
         fit: the calibrator or its ``fit_``.
@@ -198,11 +198,11 @@ def monitor(
         each, read = [*compress(each, ~gone)], read.read
         again = np.array([name in first for name in each], bool)
         if len({*each}) < len(each):
-            raise InputError(f"look {t} contains a text twice. Keep one reading per text.")
+            raise InputError(f"look {t} contains the same text twice. Keep one reading per text.")
         if not again.any():
             raise InputError(
                 f"look {t} ({list_names(each, 2)}) shares no text with the first readings "
-                f"({list_names(first, 2)}). Include some of those texts under the same names."
+                f"({list_names(first, 2)}). Include some of the first texts under their names."
             )
         rows = [first[name] for name in each if name in first]
         stated[rows, t] = state(read.logits)[0][again]
@@ -230,10 +230,10 @@ def check_labels(
     Args:
         fit: the calibrator or its ``fit_``.
         logits: option logits of texts outside the fit, ``[n, K]``.
-        labels: their options, as in ``fit``; of several annotators ``[n, annotators]``.
-        covariates: their covariates, as in ``fit``.
+        labels: labels of these texts, as in ``fit``; ``[n, annotators]`` if there are several.
+        covariates: covariates of these texts, as in ``fit``.
         sample_weight: weight of each label, as in ``fit``.
-        texts: which text each row is of, as in ``fit``; a text is one observation.
+        texts: name or number of each row's text, as in ``fit``; each text is one observation.
 
     Returns:
         The log loss, its expected value, and the p value.
@@ -259,7 +259,7 @@ def describe(fit: Any, forecast: forecasting.Forecast | None = None) -> summary.
 
     Args:
         fit: the calibrator or its ``fit_``.
-        forecast: the result of ``forecast``, to add a sentence on more labels.
+        forecast: the result of ``forecast``, to add a sentence about more labels.
     """
     fit = as_fit(fit)
     if not isinstance(forecast, forecasting.Forecast | None):
@@ -268,10 +268,10 @@ def describe(fit: Any, forecast: forecasting.Forecast | None = None) -> summary.
 
 
 def verdict(fit: Any) -> Verdict | None:
-    """Advise whether to use a calibrator, and why, from its out-of-fold predictions.
+    """Advise whether to use a calibrator, and explain why, from its out-of-fold predictions.
 
     Args:
-        fit: the calibrator or its ``fit_``, of one judge or several.
+        fit: the calibrator or its ``fit_``, for one judge or several.
 
     Returns:
         The verdict; None for a calibrator without folds, and for a fusion whose labelled texts all

@@ -17,24 +17,25 @@ class Decisions:
     """A decision for each text, with the expected cost and agreement.
 
     Attributes:
-        decision: "pass", "fail" or an option, or else "person", [N].
+        decision: "pass" or "fail", or an option; "person" if a person must decide, [N].
         cost: expected cost of the decision, [N]; NaN if no cost of a person is set.
         p_wrong: probability that the best decision without a person is wrong, [N].
         probability: chance that people see the text: 1 if people decide or have labelled it, the
             audit share for other audited texts, NaN if the text was not chosen, [N].
-        labelled: whether the text has labels, which then decide, [N].
-        ways: for texts with a reading and no label, for each way of deciding: the share sent to
-            people, the expected cost per text, and the expected agreement on the other texts.
-        curve: for each share of the most doubtful texts that "people" see: "cost", "agreement" with
-            the ends "low" and "high" of its 90 % interval, and the probability "kept".
+        labelled: whether the text has labels; if so, these decide, [N].
+        ways: for each way of deciding, the share of texts sent to people, the expected cost per
+            text, and the expected agreement on the other texts; over texts with a reading but no
+            label.
+        curve: results if "people" see a given share of the most doubtful texts: "cost", "agreement"
+            with the ends "low" and "high" of its 90 % interval, and the probability "kept".
         agree: the required agreement; None if costs decide.
         kept: probability that the agreement is reached; NaN if no share of the texts reaches it.
         checked: number of labelled texts that out-of-fold predictions would decide without a
             person, and the number of these decided as people did. With ``agree``, these are the
             texts with the surest predictions, in the same proportion as among the other texts.
-            Valid for labelled texts chosen at random.
-        unread: number of texts with neither a reading nor a label, which people see.
-        gain: by how much twenty more labels would lower the cost per text; NaN without costs.
+            These numbers are valid only if the labelled texts were chosen at random.
+        unread: number of texts with neither a reading nor a label; people see all of these.
+        gain: expected reduction of the cost per text from twenty more labels; NaN without costs.
     """
 
     decision: np.ndarray
@@ -66,11 +67,10 @@ class Decisions:
         return self.text()
 
     def text(self, chosen: bool = False) -> str:
-        """Say how many texts go to people, what is expected, and how labels bear that out.
+        """Return the decisions by number, the expected results, and a check against labels.
 
         Args:
-            chosen: whether the labelled texts were not chosen at random, so that they say little of
-                the others.
+            chosen: True if the labelled texts were not chosen at random, to omit the check.
         """
         texts, labelled = len(self.decision), int(self.labelled.sum())
         free = texts - labelled
@@ -83,8 +83,8 @@ class Decisions:
             rest = f"{agreement:.0%}" if share < 1 else ""
             rows.append((way, f"{share:.0%}", rest, f"{cost:.3g}")[:width])
         lines = [
-            f"{free} of {count(texts, 'text')} have no label: "
-            + ", ".join(f"{name}: {number}" for name, number in self.counts.items()),
+            f"{free} of {count(texts, 'text')} have no label. Decisions: "
+            + ", ".join(f"{name!r} {number}" for name, number in self.counts.items()),
             f"\nExpected for the {count(free - self.unread, 'text')} without a label"
             + f"; people also see {self.unread} texts that the judge did not rate"
             * bool(self.unread),
@@ -93,7 +93,7 @@ class Decisions:
         ]
         if self.agree is not None and self.kept != self.kept:
             lines.append(
-                f"No split reaches an agreement of {self.agree:g}, so people decide on every text."
+                f"An agreement of {self.agree:g} cannot be reached, so people decide every text."
             )
         elif self.agree is not None:
             lines.append(f"The agreement reaches {self.agree:g} with probability {self.kept:.2f}.")
@@ -101,7 +101,7 @@ class Decisions:
         if of and not chosen:
             lines.append(
                 f"Check on held-out labels: {of:.0f} of {labelled} texts would be decided without "
-                f"a person, {right:.0f} of these as people decided."
+                f"a person, and {right:.0f} of these decisions match people's."
             )
         if self.gain == self.gain:
             lines.append(

@@ -305,7 +305,7 @@ def check_rows(
         first = int(others.argmax())
         raise InputError(
             "rows must list the labelled texts in the order of the fit, but "
-            f"logits[{positions[first]}] is not the reading of label {first}. Pass the position "
-            "of each labelled text in logits."
+            f"logits[{positions[first]}] is not the reading of labelled text {first}. Pass the "
+            "position of each labelled text in logits."
         )
     return per_text.shares, text_rows.astype(np.int64), positions.astype(np.int64)

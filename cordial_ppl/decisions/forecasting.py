@@ -27,7 +27,7 @@ from scipy.special import chdtri, ndtr, ndtri, stdtrit
 
 from cordial_ppl.data.labelling import TextLabels
 from cordial_ppl.decisions.records import as_values, list_fields
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, count
 from cordial_ppl.runtime.arrays import FLOOR
 
 FEWEST = 20
@@ -112,10 +112,10 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Forecast:
-    """The gain from more labels.
+    """The expected gain from more labels.
 
     Attributes:
-        labels: number of labels of the fit.
+        labels: number of labels in the fit.
         texts: number of texts whose mean is wanted, including the labelled texts.
         counts: the numbers of labels to forecast for.
         loss: expected log loss now, nats; None with fewer than 20 labels.
@@ -146,8 +146,8 @@ class Forecast:
         labels = min(labels, max(self.texts, self.labels))
         if self.loss is None or labels < self.labels:
             raise InputError(
-                f"a forecast needs at least {FEWEST} labels, and its target must not be below "
-                f"their number; got {self.labels} labels and target {labels}."
+                f"a forecast needs at least {FEWEST} labels, and its target must not be smaller "
+                f"than their number; got {self.labels} labels and target {labels}."
             )
         rest = 1 - self.labels / labels
         gain = GAIN_SHARE * self.gap * rest
@@ -169,7 +169,7 @@ class Forecast:
         """Return how many labels give a 90 % interval of the mean within ±``width``.
 
         Args:
-            width: half the width, in units of the scale.
+            width: half the width of the interval, in units of the scale.
 
         Returns:
             The number with its range; None with fewer than 20 labels.
@@ -189,8 +189,8 @@ class Forecast:
         if needed is None:
             return self.text
         if needed.value <= self.labels:
-            return f"Your {self.labels} labels are about enough for a mean within ±{width:g}"
-        return f"You need about {say_labels(needed)} for a mean within ±{width:g}"
+            return f"Your {self.labels} labels probably suffice to know the mean within ±{width:g}"
+        return f"You need about {say_labels(needed)} to know the mean within ±{width:g}"
 
     def _width(self, labels: int) -> float:
         rest = max(0.0, 1 - labels / self.texts)
@@ -225,7 +225,7 @@ class Forecast:
         if self.loss is None:
             return (
                 f"{self.labels} labels are too few for a forecast, which needs {FEWEST}. Label "
-                f"{FEWEST - self.labels} more first."
+                f"{count(FEWEST - self.labels, 'more text')} first."
             )
         lines = [
             "Forecast for more labels (80 % ranges)",
@@ -343,5 +343,5 @@ def say_labels(needed: Range, of: str = "") -> str:
 def say_decided(needed: Range, of: str = "") -> str:
     """Say how many labels, with those there are, would decide what an interval leaves open."""
     if needed.value == math.inf:
-        return "even labels for all of these texts would hardly settle this"
-    return f"about {say_labels(needed, f'{of} in all')} would settle this"
+        return "even labelling all of these texts would hardly settle this question"
+    return f"about {say_labels(needed, f' in total{of}')} would settle this question"

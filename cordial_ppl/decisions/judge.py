@@ -131,19 +131,19 @@ class Reader(NamedTuple):
         size, more = number(abs(whole), 2), "higher" if whole > 0 else "lower"
         words = "no clear bias overall"
         if signed.side:
-            words = f"rates {size}{unit} too {side} on average"
+            words = f"ratings are {size}{unit} too {side} on average"
         elif low > 0 or high < 0:
-            words = f"labels are {size}{unit} {more} on average, possibly by chance"
+            words = f"labels are {size}{unit} {more} than ratings on average, possibly by chance"
         rows.append(("bias", signed.overall, words))
         for option in self._shown:
             if (bias := signed.bias[option]) is not None:
-                size = number(abs(bias.value), 2)
+                size, more = number(abs(bias.value), 2), "higher" if bias.value > 0 else "lower"
                 if size == "0" or bias.low <= 0 <= bias.high:
                     words = "no clear bias"
                 elif bias.value * signed.side > 0:
-                    words = f"rates {size}{unit} too {side}"
+                    words = f"ratings are {size}{unit} too {side}"
                 else:
-                    words = f"labels are {size}{unit} {'higher' if bias.value > 0 else 'lower'}"
+                    words = f"labels are {size}{unit} {more} than ratings"
                 rows.append((f"bias at {scale.options[option]!r}", bias, words))
         rows.append(("spread", self.spread, self._describe_spread(unit)))
         return tuple(
@@ -162,10 +162,11 @@ class Reader(NamedTuple):
         return self._replace(bias=tuple(bias), overall=overall, side=-self.side)
 
     def _describe_spread(self, unit: str) -> str:
-        about = f"labels scatter by about ±{number(self.spread.value, 2)}{unit} around"
+        about = f"apart from bias, labels scatter by ±{number(self.spread.value, 2)}{unit} around"
         if self.kind != "probabilities":
-            return f"noise: {about} its ratings after removing bias"
-        words = f"{about} its means (bias removed); it states ±{number(self.stated_spread, 2)}"
+            return f"noise: {about} the ratings"
+        stated = number(self.stated_spread, 2)
+        words = f"{about} the judge's means; the judge states ±{stated}"
         if self.stated_spread < self.spread.low:
             return f"over-confident: {words}"
         if self.stated_spread > self.spread.high:

@@ -33,19 +33,19 @@ class Monitored(NamedTuple):
         texts: number of texts rated both at first and now.
         looks: number of looks since the first readings.
         evidence: e-value of all looks together.
-        latest: what the last look has added to the evidence.
+        latest: the evidence that the last look added.
         first: the first look at which the evidence of all looks so far was sufficient; None if it
             never was.
         level: probability that no look raises an alarm if the judge is the same.
         length: length of the scale.
         scores: mean expected score, calibrated, at first and now.
-        shift: the difference of the scores, with an interval valid for all looks together.
+        shift: the difference between the scores, with an interval valid for all looks together.
         options: share of each stated option, at first and now.
         order: rank correlation of the expected scores; NaN where all are equal.
-        noise: whether there are more than two different readings, which measure noise.
-        moved: root mean square change of single texts, on the scale; beyond noise if noise is
+        noise: True if there are more than two different readings, so that noise can be measured.
+        moved: root mean square change of the scores of single texts, without noise if it can be
             measured.
-        others: the comparison of new texts with the earlier texts, both as rated by the judge now.
+        others: comparison of new texts with the earlier texts, both as the judge rates them now.
         names: the options.
     """
 
@@ -67,18 +67,18 @@ class Monitored(NamedTuple):
 
     @property
     def alarm(self) -> bool:
-        """Whether readings now differ by more than noise, even if too little to matter."""
+        """True if readings now differ by more than noise, even if too little to matter."""
         return self.latest >= 1 / (1 - self.level)
 
     @property
     def sizes(self) -> dict[str, float]:
-        """Differences of the readings in words, as shares of the scale or of the texts."""
+        """Each difference between the readings, in words, as a share of the scale or the texts."""
         share = float(np.abs(np.diff(self.options, axis=0)).sum() / 2)
         sizes = {
             f"the mean score shifted by {self.shift.mean:+.2f}": abs(self.shift.mean) / self.length,
             f"the distribution of ratings shifted by {share:.0%}": share,
         }
-        moved = {f"single texts moved by {self.moved:.2f} beyond noise": self.moved / self.length}
+        moved = {f"text scores moved by {self.moved:.2f} beyond noise": self.moved / self.length}
         return sizes | (moved if self.noise else {})
 
     @property
@@ -109,27 +109,27 @@ class Monitored(NamedTuple):
         return self.describe()
 
     def describe(self, scale: Scale | None = None) -> str:
-        """Describe the answer in words; a scale gives the options other names than in the fit."""
+        """Describe the answer in words; pass a scale to use other option names than the fit's."""
         names = self.names if scale is None else scale.options
         (was, now), most = self.options, int(np.abs(np.diff(self.options, axis=0)).argmax())
         reason, (_, other, *moved) = "", self.sizes
         if self.answer == NO:
-            reason = ": " + ", ".join(name for name, size in self.sizes.items() if size >= LEAST)
+            reason = ": " + "; ".join(name for name, size in self.sizes.items() if size >= LEAST)
         elif self.answer == YES:
             reason = ", apart from a shift too small to matter" if self.alarm else ""
         elif self._unsettled and self.texts >= ENOUGH:
             reason = (
-                f": single texts moved by {self.moved:.2f}, possibly by noise. Rate all texts again"
+                f": text scores moved by {self.moved:.2f}, perhaps by noise. Rate all texts again"
             )
         else:
             more = f"rate about {count(self.more, 'more text')}" if self.more else ""
             reason = f": {more or f'rate at least {max(ENOUGH, 2 * self.texts)} texts'}"
         if self.first and not self.alarm:
             reason += f" (today); look {self.first} showed evidence of a change"
-        moved = moved or [f"single texts moved by {self.moved:.2f}, noise included"]
+        moved = moved or [f"text scores moved by {self.moved:.2f}, including noise"]
         order = [f"rank correlation of the scores {self.order:.2f}"] * (self.order == self.order)
         if self.order <= REVERSED and self.texts >= ENOUGH:
-            order += ["one table may be reversed. Reverse that table (--reverse reverses all)"]
+            order += ["one scale may be reversed. Reverse that table (--reverse reverses all)"]
         every = f", {self.evidence:.3g} to 1 over all looks" * (self.looks > 1)
         shift, lower, upper = self.shift
         lines = [
@@ -139,14 +139,14 @@ class Monitored(NamedTuple):
             f"{other}: {names[most]!r} went from {was[most]:.0%} to {now[most]:.0%}",
             "; ".join([*moved, *order]),
             f"evidence of a change: {self.latest:.3g} to 1 at look {self.looks}{every}. An alarm "
-            f"needs {1 / (1 - self.level):.3g} to 1, and a shift of {LEAST:.0%} of the ratings or "
-            f"{LEAST * self.length:.2g} on the scale",
+            f"requires {1 / (1 - self.level):.3g} to 1, and a shift of at least {LEAST:.0%} of the "
+            f"ratings or {LEAST * self.length:.2g} on the scale",
         ]
         if self.others is not None:
-            how = "differ from" if self.others.alarm else "are like"
+            how = "differ from" if self.others.alarm else "resemble"
             lines.append(
                 f"ratings of {self.others.texts[1]} new texts {how} today's ratings of the earlier "
-                f"texts (mean expected score, uncalibrated: {self.others.scores[1]:.2f} against "
+                f"texts (mean expected score, uncalibrated: {self.others.scores[1]:.2f} and "
                 f"{self.others.scores[0]:.2f}; p = {self.others.p:.2g})"
             )
         return "\n  ".join(lines)
@@ -249,8 +249,8 @@ def _find_copies(stated: np.ndarray) -> list[int]:
         equal = [f"look {t} equals {f'look {s}' if s else 'the first readings'}" for t, s in copies]
         equal[2:] = [f"and {len(equal) - 2} more"] * (len(equal) > 2)
         warn(
-            f"{', '.join(equal)} exactly, possibly from a cache. Copies carry no information "
-            "about noise and count only once."
+            f"some readings are exact copies, possibly from a cache ({', '.join(equal)}). Copies "
+            "carry no information about noise and count only once."
         )
     return alike
 

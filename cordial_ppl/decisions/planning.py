@@ -44,7 +44,7 @@ TOLD_APART = 0.05
 
 
 class Plan(NamedTuple):
-    """Texts to label, in order; the first part of the order is also a plan.
+    """Texts to label, in order; the first texts are themselves a plan.
 
     Attributes:
         rows: positions of the texts among the readings, [n].
@@ -92,12 +92,12 @@ def plan(
         logits: readings [N, K] (nats), as for `Cordial.fit`; NaN for texts without a reading, which
             come last and form a stratum.
         n: number of texts to choose.
-        groups: group of each text, [N], to spread the labels over.
+        groups: group of each text, [N], to spread the labels over groups.
         clusters: cluster of each text, [N], such as its conversation; all texts of a cluster are
             labelled together. With `groups`, each cluster must lie in one group.
         labelled: positions of the labelled texts, [l], which are not chosen.
-        options: names of the K options; scores are their numbers, or their positions.
-        seed: seed of NumPy's generator, which sets the start of the sequence and the order of ties.
+        options: names of the K options; scores are computed from numeric names, or from positions.
+        seed: seed of NumPy's generator, for the start of the sequence and the order of ties.
 
     Returns:
         The plan: with N_g texts (or clusters) in a group, of which l_g have labels and n_g are
@@ -255,10 +255,10 @@ def _warn_of_sameness(
     share, spread = stated.max() / len(logits), scores.std()
     if len(logits) > 1 and share >= ALIKE and spread <= TOLD_APART * np.ptp(scale.values):
         warn(
-            f"the judge favours {scale.options[stated.argmax()]!r} for {share:.0%} of the texts, "
-            f"and its expected scores hardly differ (standard deviation {spread:.2g}). A few "
-            "labels cannot fix readings that do not distinguish texts. Ask the judge for "
-            "probabilities, or change the prompt, before you label."
+            f"the judge's top choice is {scale.options[stated.argmax()]!r} for {share:.0%} of the "
+            f"texts, and its expected scores hardly differ (standard deviation {spread:.2g}). "
+            "A few labels cannot fix readings that do not distinguish texts. Before you label, ask "
+            "the judge for probabilities, or change the prompt."
         )
 
 

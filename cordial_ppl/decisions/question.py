@@ -14,19 +14,19 @@ class Question:
     """What to estimate for N texts, n of them labelled, and how the labelled texts were chosen.
 
     Attributes:
-        of: "like-these", the population from which the texts were drawn, or "these", the labels of
-            exactly these texts.
+        of: what the estimates describe: "like-these", the population from which the texts were
+            drawn, or "these", exactly these texts.
         groups: group of each text, such as the system that wrote it, shape ``[N]``; None to
             estimate only the whole corpus.
         clusters: name of the cluster of each text, such as its conversation, shape ``[N]``; needed
             for valid intervals if whole clusters are labelled.
-        pairs: what each text answers, such as a prompt, shape ``[N]``; groups are then compared on
-            the same prompts.
+        pairs: the prompt that each text answers, shape ``[N]``; groups are then compared on the
+            same prompts.
         strata: strata from which the labelled texts were drawn, shape ``[N]``, such as the groups
             of a plan.
         probabilities: inclusion probability of each labelled text, shape ``[n]``, for example from
-            a plan; labels are weighted by its inverse.
-        passing: the options that pass, to estimate the pass rate and the agreement of the judge.
+            a plan; labels are weighted by the inverse probability.
+        passing: the options that pass, to estimate the pass rate and how often the judge is right.
         level: probability inside the intervals.
 
     Raises:

@@ -73,11 +73,7 @@ class Summary:
         *biases, spread = self.faults or (None,)
         if spread is None:
             return "unknown"
-        words = [
-            f"{fault.words}{fault.name.removeprefix('bias')}"
-            for fault in biases
-            if not fault.words.startswith("no ")
-        ]
+        words = [f"{fault.words}{fault.name[4:]}" for fault in biases if fault.words[:3] != "no "]
         return "; ".join([*(words or ["no clear bias"]), spread.words])
 
     @property
@@ -90,15 +86,15 @@ class Summary:
             out = ", out of fold" if len(table[0]) > 2 else ""
             lines = (f"  {line}" for line in align(*table))
             blocks.append([f"Accuracy on {self._texts}{out}", *lines])
-        named = [(f"The channel {name}", name, rows) for name, rows in self.channel_faults.items()]
-        named += [(f"Parameters of {name}", name, self.parameters) for name in self.channels]
-        for title, name, rows in named:
+        named = [(name, rows) for name, rows in self.channel_faults.items()]
+        named += [(name, self.parameters) for name in self.channels]
+        for name, rows in named:
             intervals = any(fault.low is not None for fault in rows)
-            what = "median and 90 % interval" if intervals else "at the mode, without intervals"
-            weight = f"weight {self.weights.get(name, 1.0):.2f}"
-            blocks.append([f"{title} ({what}; {weight})", *(f"  {fault}" for fault in rows)])
+            what = "medians and 90 % intervals" if intervals else "at the mode, without intervals"
+            title = f"Parameters of channel {name!r} (weight {self.weights.get(name, 1.0):.2f})"
+            blocks.append([f"{title}: {what}", *(f"  {fault}" for fault in rows)])
         if self.weights:
-            more = ", with the expected log loss of each alone" if self.losses else ""
+            more = ", and the expected log loss of each member alone" if self.losses else ""
             lines = weight_lines(self.weights, self.losses)
             blocks.append([f"Weights of the members{more}", *lines])
         return join_blocks(blocks, self.warnings, self.closing)
@@ -114,8 +110,9 @@ class Summary:
 
     def _list_faults(self, reader: Reader) -> list[str]:
         what = "rating" if reader.hard else "mean rating"
+        unit = "classes" if " classes " in self.faults[-1].words else "scale points"
         ends = "; 90 % intervals" if reader.certain else ""
-        title = f"Bias of the judge (human label minus its {what}, in scale points{ends})"
+        title = f"Bias (human label minus the judge's {what}, in {unit}{ends})"
         return [title, *(f"  {fault}" for fault in self.faults)]
 
 
@@ -149,7 +146,8 @@ def describe(
         expected = expected._replace(raw=math.nan)
     if any(diagnostics[name]["draws"] == 1 for name in parameters):
         warnings.append(
-            "the mode has no intervals. Prediction intervals show only how the members disagree."
+            "with inference 'mode', parameters have no intervals, and prediction intervals show "
+            "only how much the members disagree."
         )
     return Summary(
         faults=reader.list_faults(fit.scale) if reader else (),
@@ -186,7 +184,7 @@ def warn(expected: ExpectedLoss | None, diagnostics: Mapping[str, Mapping[str, A
         elif cordial >= histogram:
             warnings.append(
                 f"the judge adds nothing to the label histogram (expected log loss {cordial:.2f} "
-                f"against {histogram:.2f} nats). Label more texts, or use a different judge."
+                f"nats, histogram {histogram:.2f}). Label more texts, or use a different judge."
             )
     doubtful = [
         f"{k}: {_quality(figures)}" for k, figures in diagnostics.items() if not figures["trusted"]

@@ -45,8 +45,8 @@ LEAST_HOPE = 0.02
 """Share of texts by which the most probable option has to beat the commonest label, or may."""
 
 NO_NEARER = (
-    "Its median is no closer to the labels than the judge's, but the calibrator gives each label a "
-    "probability and removes the judge's bias from means and shares."
+    "The calibrated median is no closer to the labels than the judge's, but calibration provides "
+    "probabilities and removes the judge's bias from means and shares."
 )
 """What is said where the distance does not fall."""
 
@@ -54,8 +54,8 @@ NOT_THE_TOP = "Use the probabilities and means, not the top choice."
 """What is said where the top choice is right no more often than the commonest label."""
 
 NO_MORE_OFTEN = (
-    "The most common label is right at least as often, but the calibrator's probabilities beat "
-    "the histogram, and means and shares are computed from these probabilities."
+    "Guessing the most common label is right at least as often, but means and shares are computed "
+    "from the probabilities, which are better than the label histogram."
 )
 """What is said where that may be luck, beside the advice to use the calibrator."""
 
@@ -81,11 +81,11 @@ class Verdict:
         histogram: scores of the histogram of the other labels; None with too few labels for folds.
         calibrated: scores of the calibrator, out of fold; None with too few labels for folds.
         gain: by how much the calibrator's log loss is below the histogram's, nats, corrected for
-            chance in these labels, with its 90 % interval; None with too few labels for folds.
-        weak_choice: whether, out of fold, the most probable option is right no more often than the
-            most common label, its expected accuracy is hardly higher, and its 90 % interval allows
-            hardly more; False with few labels.
-        alike: whether all labels are the same option.
+            chance in these labels, with a 90 % interval; None with too few labels for folds.
+        weak_choice: True if, out of fold, the most probable option is right no more often than the
+            most common label, and is unlikely to do much better on other texts; False with fewer
+            than 50 labels.
+        alike: True if all labels are the same option.
     """
 
     advice: Advice
@@ -104,44 +104,43 @@ class Verdict:
         labels = count(self.labels, "label")
         if self.target is not None:
             more = count(self.target - self.labels, "more text")
-            verdict = f"Label about {more} ({self.target} in all)"
+            verdict = f"Label about {more} ({self.target} in total)"
         else:
-            verdict = {Advice.USE: "Use it", Advice.REJECT: "Do not use it"}[self.advice]
+            verdict = ("Use" if self.advice is Advice.USE else "Do not use") + " the calibrator"
         if self.alike and self.labels > 1:
             return f"{verdict}: all {labels} are identical, so nothing can be learned from them."
         if self.labels < FEWEST or self.calibrated is None or self.histogram is None:
             return f"{verdict}: {labels} cannot show how good the calibrator is."
         why = {
-            Advice.USE: "it beats always predicting the label histogram",
-            Advice.LABEL: f"{labels} do not yet show whether it beats always predicting the label "
-            "histogram",
-            Advice.REJECT: "it hardly beats always predicting the label histogram",
+            Advice.USE: "it predicts labels better than the label histogram",
+            Advice.LABEL: f"{labels} do not yet show whether the calibrator beats the histogram",
+            Advice.REJECT: "it predicts labels hardly any better than the label histogram",
         }[self.advice]
         return " ".join([f"{verdict}: {why}.", *self._reasons(self.calibrated, self.histogram)])
 
     def _reasons(self, calibrated: Points, histogram: Points) -> list[str]:
         right, common = (f"{100 * points.accuracy:.0f} %" for points in (calibrated, histogram))
-        reader = f"the judge alone: {100 * self.reader.accuracy:.0f} %; " if self.reader else ""
+        reader = f"judge alone: {100 * self.reader.accuracy:.0f} %; " if self.reader else ""
         sentences = [
-            f"Its top choice is right {right} of the time ({reader}always guessing the most common "
-            f"label: {common})."
+            f"The calibrated top choice is right {right} of the time ({reader}always guessing the "
+            f"most common label: {common})."
         ]
         if self.weak_choice:
             sentences.append(NOT_THE_TOP)
         elif self.advice is Advice.USE and calibrated.accuracy <= histogram.accuracy:
             sentences.append(NO_MORE_OFTEN)
-        reader = f"the judge alone: {self.reader.distance:.2f}; " if self.reader else ""
+        reader = f"judge alone: {self.reader.distance:.2f}; " if self.reader else ""
         sentences.append(
-            f"On average its median misses the label by {calibrated.distance:.2f} scale points "
-            f"({reader}no judge: {histogram.distance:.2f})."
+            f"On average, the calibrated median misses the label by {calibrated.distance:.2f} "
+            f"scale points ({reader}label histogram: {histogram.distance:.2f})."
         )
         if self.reader and calibrated.distance >= self.reader.distance:
             sentences.append(NO_NEARER)
         lower = (histogram.loss or 0.0) - (calibrated.loss or 0.0)
         side = "lower" if lower >= 0 else "higher"
         sentences.append(
-            f"Its log loss on these {self.labels} labels is {abs(lower):.2f} nats {side} than the "
-            f"histogram's. On other texts, expect a gain of {self.gain} nats."
+            f"The log loss on these {self.labels} labels is {abs(lower):.2f} nats {side} than the "
+            f"label histogram's. On other texts, expect a gain of {self.gain} nats."
         )
         return sentences
 

@@ -60,7 +60,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         """The fit as one record.
 
         Raises:
-            NotFittedError: ``fit`` was not called yet.
+            NotFittedError: ``fit`` has not been called.
         """
         if "_fitted" not in vars(self):
             raise NotFittedError(
@@ -108,17 +108,17 @@ class Estimator[F: AnyFit](Parameters, ABC):
 
         Args:
             logits: option logits of the labelled texts, shape ``[n, K]`` with ``n >= 1``.
-            labels: options of these texts, as names or as whole numbers 0..K-1, shape ``[n]``; for
-                several annotators, shape ``[n, m]``, with None, NaN or -1 for a missing label. A
-                pandas series or data frame is reordered to match the index of the logits.
-            covariates: per-text covariates of the channels that use them, each of shape ``[n]``.
-            corpus: option logits of all texts, labelled or not, for which a calibrator of one judge
-                is meant, shape ``[m, K]``. The fit keeps counts of these readings, with which
-                ``check_readings`` compares new readings. By default, the fit counts the labelled
-                texts, which is enough if they are a random sample.
-            sample_weight: weight of each label, 0 or above, in the shape of the labels; by default
-                1, or 1/m for each of a text's m labels.
-            texts: name or whole number of each row's text, needed if a text has several rows; rows
+            labels: labels of these texts, as option names or whole numbers 0..K-1, shape ``[n]``;
+                for several annotators, shape ``[n, m]``, with None, NaN or -1 for a missing label.
+                A pandas series or data frame is reordered to match the index of the logits.
+            covariates: per-text covariates for channels that use them, each of shape ``[n]``.
+            corpus: option logits of all texts to be calibrated, labelled or not, shape ``[m, K]``
+                (one judge only). The fit stores counts of these readings, and ``check_readings``
+                compares new readings with the counts. By default, only the labelled texts are
+                counted, which is enough if they are a random sample.
+            sample_weight: weight of each label, 0 or above, with the shape of the labels; by
+                default 1, or 1/m for each of a text's m labels.
+            texts: name or whole number of each row's text, needed if a text has several rows. Rows
                 of the same text share a fold.
 
         Returns:
@@ -157,15 +157,15 @@ class Estimator[F: AnyFit](Parameters, ABC):
             frame with the options as columns.
 
         Raises:
-            InputError: the readings are invalid or have a different number of options, or the
-                caller is a part of scikit-learn that expects a different order of columns.
-            NotFittedError: ``fit`` was not called yet.
+            InputError: the readings are invalid or have a different number of options, or
+                scikit-learn calls this method and expects a different order of columns.
+            NotFittedError: ``fit`` has not been called.
         """
         _check_caller(self.fit_.scale)
         return like(logits, self._probs(logits, covariates), self.classes_)
 
     def predict(self, logits: Any, covariates: Mapping[str, Any] | None = None) -> Any:
-        """Predict the best option of each text, in the form of the labels.
+        """Predict the most probable option of each text, in the form of the labels.
 
         Returns:
             Option names, or whole numbers 0..K-1 if no options were named, shape ``[m]``; for a
@@ -177,21 +177,21 @@ class Estimator[F: AnyFit](Parameters, ABC):
     def predict_mean(self, logits: Any, covariates: Mapping[str, Any] | None = None) -> Any:
         """Predict the expected position on the scale, ``sum_z z p(z)``, shape ``[m]``.
 
-        Options whose names are numbers have these numbers as positions, other options 0..K-1. For a
-        data frame, the result is a series "mean".
+        If option names are numbers, these numbers are the positions; otherwise the positions are
+        0..K-1. For a data frame, the result is a series "mean".
         """
         return like(logits, self._probs(logits, covariates) @ self.fit_.scale.values, "mean")
 
     def predict_interval(
         self, logits: Any, level: float = 0.9, covariates: Any = None
     ) -> tuple[Any, Any]:
-        """Predict a credible interval of each text's expected position on the scale.
+        """Predict a credible interval for each text's expected position on the scale.
 
-        The interval covers the uncertainty of a fit to few labels: channel parameters vary over
-        their posteriors, members over their weights. It does not cover the spread of single labels;
-        see ``predict_label_interval``. A channel contributes its draws, a calibrator only its
-        prediction. An interval that misses ``predict_mean``, which can happen with
-        ``inference="mode"``, is widened to include the mean.
+        The interval reflects the uncertainty of a fit to few labels: channel parameters vary
+        according to their posteriors, and members according to their weights. The interval does not
+        include the spread of single labels; see ``predict_label_interval``. A channel contributes
+        all its draws, a calibrator only one prediction. If the interval misses ``predict_mean``, as
+        can happen with ``inference="mode"``, it is widened to include the mean.
 
         Args:
             logits: option logits, as in ``predict_proba``.
@@ -204,7 +204,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
 
         Raises:
             InputError: ``level`` is not between 0 and 1, or the readings are invalid.
-            NotFittedError: ``fit`` was not called yet.
+            NotFittedError: ``fit`` has not been called.
         """
         *_, low, high = predict_all(self.fit_, logits, check_level(level), covariates)
         return like(logits, low, "mean_low"), like(logits, high, "mean_high")
@@ -212,14 +212,14 @@ class Estimator[F: AnyFit](Parameters, ABC):
     def predict_label_interval(
         self, logits: Any, level: float = 0.9, covariates: Any = None
     ) -> tuple[Any, Any]:
-        r"""Predict an interval for a person's label of each text.
+        r"""Predict an interval for the label that a person would give each text.
 
         .. math:: \operatorname{arg\,min}_{[a, b]}
            \{ b - a : P(a \le z \le b) \ge \mathrm{level} \}
 
         The interval is the shortest run of options that contains a label with probability at least
-        ``level`` (by ``predict_proba``). If several runs are equally short, the interval is the
-        most probable run.
+        ``level``, according to ``predict_proba``. If several runs are equally short, the most
+        probable run is used.
 
         Args:
             logits: option logits, as in ``predict_proba``.
@@ -232,7 +232,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
 
         Raises:
             InputError: ``level`` is not between 0 and 1, or the readings are invalid.
-            NotFittedError: ``fit`` was not called yet.
+            NotFittedError: ``fit`` has not been called.
         """
         low, high = self.classes_[label_range(self._probs(logits, covariates), check_level(level))]
         return like(logits, low, "label_low"), like(logits, high, "label_high")
@@ -251,8 +251,8 @@ class Estimator[F: AnyFit](Parameters, ABC):
 
         Args:
             logits: option logits, shape ``[m, K]``.
-            labels: their options, as in ``fit``; of several annotators ``[m, annotators]``.
-            covariates: their covariates, as in ``fit``.
+            labels: labels of these texts, as in ``fit``; ``[m, annotators]`` if there are several.
+            covariates: covariates of these texts, as in ``fit``.
             sample_weight: weight of each label, as in ``fit``.
         """
         data = enter_labels(self.fit_, logits, labels, covariates, sample_weight)
@@ -260,7 +260,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         return accuracy(probs, data.labels, data.weights)
 
     def summary(self) -> str:
-        """Describe the reader's faults in plain words."""
+        """Describe the judge's errors in plain words."""
         return answers.describe(self.fit_).text
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -58,18 +58,19 @@ def learn_prior(
        w = \frac{\sigma_0^2}{\sigma_0^2 + v (1 + 1/G)}, \quad
        \sigma = \min(\sigma_0, \sqrt{v + \sigma_0^2 / 4})
 
-    Each channel is fitted to all labels of each task and reader. The fits are compared in units of
-    the scale's length K - 1 and, for the temperature, of the readings' spread, so that tasks with
-    different K and logits on any scale share a prior. Here v is the variance of the fits to G
-    tasks; mu_0 and sigma_0 are the mean and scale in the channel's file, for readings of typical
-    spread and, with more than five options, also in units of the length. The paper uses the plain
-    mean, in units of the length only, and does not learn parameters of single options
-    (``rule="paper"``, ``vector=False``). With more than 2,048 labels, a random 2,048 are used.
+    Each channel is fitted to all labels of each task and judge. Fits are compared in units of the
+    scale's length K - 1 and, for the temperature, of the readings' spread, so that tasks with
+    different K and differently scaled logits can share a prior. Here v is the variance of the fits
+    to G tasks; mu_0 and sigma_0 are the mean and scale in the channel's file, for readings of
+    typical spread and, with more than five options, also in units of the length. The paper uses the
+    plain mean, in units of the length only, and does not learn parameters of single options
+    (``rule="paper"``, ``vector=False``). From tasks with more than 2,048 labels, 2,048 labels are
+    drawn at random.
 
     Args:
-        tasks: ``(logits, labels)`` of each task, ``[n, K]`` and ``[n]`` with labels 0..K-1, or
-            ``(logits, labels, covariates)``: a sequence, or a mapping by the task's name or by
-            ``(task, reader)``.
+        tasks: a sequence of tasks, or a mapping by the task's name or by ``(task, reader)``. A task
+            is ``(logits, labels)``, ``[n, K]`` and ``[n]`` with labels 0..K-1, or
+            ``(logits, labels, covariates)``.
         channels: channels to fit, each a name, the path of a channel file (whose code is run), or a
             ``Channel``.
         leave_out: tasks to exclude, by name.
@@ -77,7 +78,7 @@ def learn_prior(
         vector: also learn parameters of single options, from tasks with the same number of options.
         units: powers of the number of options with which other parameters scale, such as
             ``{"drift": 1}``.
-        seed: seed of the random choice of labels from large tasks.
+        seed: seed for the random choice of labels from large tasks.
 
     Returns:
         The prior, for ``Cordial(prior=...)``.
@@ -170,9 +171,9 @@ def describe_prior(prior: LearnedPrior, rows: Sequence[Mapping[str, Any]]) -> st
     labels = f"{least:,} to {most:,} labels" if most > least else f"{least:,} labels"
     by = f" with {count(len(readers), 'judge')}" if readers else ""
     lines = [
-        f"A prior from {count(len(prior.tasks), 'task')}{by}, {count(len(prior.fits), 'fit')} to "
+        f"Prior from {count(len(prior.tasks), 'task')}{by}: {count(len(prior.fits), 'fit')} with "
         f"{labels} each\n  {list_names(prior.tasks)}\n",
-        "Largest changes of the prior centre, compared with the channels' own priors",
+        "Prior centres that differ most from the channels' own priors",
     ]
     # How far a centre has moved, in units of the channel's own width.
     moves = [abs(row["loc"] - row["default_loc"]) / row["default_scale"] for row in rows]

@@ -37,16 +37,16 @@ class PaperStack(Stack):
         seed: int = 0,
         **settings: Any,
     ) -> T:
-        """Make the stack of the paper exactly, for comparison.
+        """Create the paper's exact stack, for comparison.
 
         Args:
             options: names of the K ordered options.
-            weights: "one-count", one pseudo-count per member, which reproduces the paper's
-                findings, or "flat", maximum likelihood, the literal meaning of "Dirichlet(1)".
-            seed: seed of the folds and of every random number.
-            settings: other settings of the class that replace the paper's, such as
-                ``inference="mode"`` to compare averaging with the mode, or ``prior`` for a prior
-                learned from other tasks.
+            weights: "one-count" for one pseudo-count per member, which reproduces the paper's
+                findings, or "flat" for maximum likelihood, the literal meaning of "Dirichlet(1)".
+            seed: seed for the folds and for all random numbers.
+            settings: settings of the class that replace the paper's, such as ``inference="mode"``
+                to compare averaging with the mode, or ``prior`` for a prior learned from other
+                tasks.
 
         Raises:
             InputError: ``weights`` is neither "one-count" nor "flat".
@@ -63,21 +63,20 @@ class Cordial(PaperStack):
 
     .. math:: \hat p(z \mid x) = \sum_m \omega_m\, \hat p_m(z \mid x)
 
-    The default differs from the paper in six choices that predict better: each channel's posterior
-    is sampled by tempering, importance weights and moves, and reweighted for the folds; the label
-    histogram is smoothed as much as the labels suggest; the channel "bridge", which combines both
-    forms and a tilt, replaces "location-vector"; the channels' priors are learned from public sets
-    of readings and trained on these sets; so are the pseudo-counts of the stack weights, worth
-    twelve labels, most of them on "bridge", which has to earn its count with twenty texts or more
-    (``earned_counts``); from 200 labels on, Dirichlet calibration is an eighth member, because with
-    fewer labels it gains nothing and takes longest to fit (``benchmarks/accuracy.py``).
-    :meth:`paper` follows the paper exactly.
+    The default differs from the paper in six choices that improve predictions. Each channel's
+    posterior is sampled by tempering, importance weights and moves, and reweighted for the folds.
+    The label histogram is smoothed as much as the labels suggest. The channel "bridge", which
+    combines both forms and a tilt, replaces "location-vector". The channels' priors are learned
+    from, and trained on, public sets of readings. So are the pseudo-counts of the stack weights:
+    twelve in total, most of them for "bridge", whose count is reduced if it predicts worse than the
+    other members (``earned_counts``). From 200 labels on, Dirichlet calibration is an eighth
+    member; with fewer labels, it would gain nothing and take longest to fit
+    (``benchmarks/accuracy.py``). :meth:`paper` follows the paper exactly.
 
-    Arguments and attributes are those of every ``Stack``. By default, pseudo-counts of the weights
-    are those of the trained prior, 2 for an additional channel of the package, and 1 for a channel
-    from a file, which has to earn its count. With an untrained prior, the counts are 3 for
-    "mixture-vector", 4 for "bridge", 0.5 for the other two channels and for proportional odds, and
-    0.25 for the other calibrators.
+    Arguments and attributes are those of ``Stack``. The default pseudo-counts come from the trained
+    prior, with 2 for an additional channel of the package and 1 for a channel from a file. With an
+    untrained prior, the counts are 3 for "mixture-vector", 4 for "bridge", 0.5 for the other two
+    channels and for proportional odds, and 0.25 for the other calibrators.
     """
 
     _defaults = Defaults(
@@ -92,10 +91,10 @@ class Cordial(PaperStack):
 
 
 class LogitStack(PaperStack):
-    """The stack without channels, which shows what the channels add.
+    """A stack without channels, to show what the channels add.
 
-    Its members are temperature scaling, vector scaling and proportional odds, with one pseudo-count
-    each, as in :meth:`Cordial.paper`; ``weight_counts=0`` gives maximum likelihood. Arguments are
+    The members are temperature scaling, vector scaling and proportional odds, with one pseudo-count
+    each, as in :meth:`Cordial.paper`; ``weight_counts=0`` means maximum likelihood. Arguments are
     those of ``Stack``.
     """
 
@@ -103,13 +102,13 @@ class LogitStack(PaperStack):
 
 
 class FullChannelStack(LogitStack):
-    r"""The logit stack with full channels on both readings, shrunk toward the scalar channel.
+    r"""The logit stack plus full channels, shrunk toward the scalar channel.
 
     .. math:: \hat p(z) = \sum_y T(z \mid y)\, q(y \mid x), \qquad
        \text{penalty}\; \lambda \sum_y \mathrm{KL}(T^0_y \,\|\, T_y)
 
-    The K (K - 1) free numbers of T can express any error of the reader, ordinal or not; lambda is
-    cross-validated (Section 2.5 of the paper).
+    The K (K - 1) free parameters of T can represent any error of the judge, ordinal or not. Lambda
+    is cross-validated (Section 2.5 of the paper).
     """
 
     _defaults = Defaults(
@@ -120,13 +119,13 @@ class FullChannelStack(LogitStack):
 
 
 class ScalarStack(PaperStack):
-    r"""The logit stack with Bayesian scalar channels on both readings.
+    r"""The logit stack plus Bayesian scalar channels (temperature and vector-scaled readings).
 
     .. math:: \hat p_\beta(z) = \beta\, q(z \mid x) + (1 - \beta)\, \pi(z)
 
-    A scalar channel trusts or distrusts the reader and moves no mass along the scale, so what
-    ``Cordial`` gains over this stack is due to the structure of its channels (Sections 2.2 and
-    2.5 of the paper).
+    A scalar channel can only trust or distrust the judge; it moves no probability along the scale.
+    Any gain of ``Cordial`` over this stack therefore comes from the structure of its channels
+    (Sections 2.2 and 2.5 of the paper).
     """
 
     _defaults = Defaults(channels=SCALAR_CHANNELS, same_count=1.0, name="ScalarStack")

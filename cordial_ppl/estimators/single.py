@@ -101,7 +101,7 @@ class ProportionalOdds(LogitCalibrator):
 class LabelHistogram(LogitCalibrator):
     """The label histogram, ``(count_k + 1) / (n + K)`` for every text, whatever its reading.
 
-    If a judge's calibrated predictions are no better, the judge carries no information.
+    If calibrated predictions are no better than the label histogram, the judge adds no information.
     """
 
     name = "histogram"
@@ -172,7 +172,7 @@ class RawReading(LabelFree):
 class BatchCalibration(LabelFree):
     """Batch calibration, ``q(z) / mean q(z)`` normalised, with ``q = softmax(l)``.
 
-    The mean is taken over the texts of ``fit``.
+    The mean is taken over the texts passed to ``fit``.
 
     Source: Zhou et al. (2024), "Batch calibration: rethinking calibration for in-context learning
     and prompt engineering".
@@ -192,7 +192,7 @@ class ChannelCalibrator(Estimator[Fit]):
         prior: replaces the channel's own prior: location and scale of all unconstrained parameters
             (``Prior``) or of some parameters by name (see ``NamedPrior``), a prior learned from
             other tasks, or the path of its file.
-        seed: seed of the random numbers.
+        seed: seed for the random numbers.
         effort: how much work the default inference does.
 
     Attributes:
@@ -235,7 +235,7 @@ class ChannelCalibrator(Estimator[Fit]):
     def to_datatree(
         self, logits: Any = None, labels: Any = None, covariates: Any = None
     ) -> "DataTree":
-        """Export the posterior to ArviZ; arguments and errors as in ``Stack.to_datatree``."""
+        """Export the posterior to ArviZ, with the arguments of ``Stack.to_datatree``."""
         for tree in answers.export(self.fit_, logits, labels, covariates).values():
             return tree
         raise InputError(f"channel {self.channel!r} has no posterior.")

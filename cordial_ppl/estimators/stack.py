@@ -43,7 +43,7 @@ class Stack(Estimator[Fit]):
         channels: additional channels, each a name, the path of a channel file (whose code is run),
             or a ``Channel``.
         calibrators: names of calibrators in logit space; by default those of the class.
-        inference: "default", "laplace" (the paper's 300 draws), "mode" or "nuts" (minutes).
+        inference: "default", "laplace" (the paper's 300 draws), "mode" or "nuts" (takes minutes).
         prior: None for the default; "own" for the prior in each channel's file. A mapping of
             parameter names to location and scale (see ``NamedPrior``), such as ``{"offset": (0.0,
             0.3)}``, or of channel names to a ``Prior`` or to such a mapping, changes part of the
@@ -51,19 +51,20 @@ class Stack(Estimator[Fit]):
             tasks (``learn_prior``), or the path of its file, replaces the default. The default of
             ``Cordial`` is learned (``shipped_prior``); the default of other stacks is each
             channel's own prior.
-        weight_counts: Dirichlet pseudo-counts of the weights, by member or one number for all
-            members; counts that you set are not reduced. The default is 2 for a channel of the
-            package and 1 for any other channel. If a channel predicts worse out of fold, the part
-            of its count above 1, or the whole count of any other channel, is reduced: slightly from
-            8 texts on and fully from 20 on (``earned_counts``). The default is 0.5 for proportional
-            odds, 0.25 for temperature scaling, vector scaling and Dirichlet calibration, and 1 for
-            any other calibrator.
-        seed: seed of the folds and of every random number.
+        weight_counts: Dirichlet pseudo-counts of the weights: a mapping by member, or one number
+            for all members. Counts that you set are not reduced. The default is 2 for a channel of
+            the package, 1 for a channel from a file, 0.5 for proportional odds, 0.25 for
+            temperature scaling, vector scaling and Dirichlet calibration, and 1 for any other
+            calibrator. If a channel predicts worse than other members out of fold, its default
+            count is reduced (``earned_counts``). A channel of the package keeps at least 1, and the
+            reduction is phased in from 8 to 20 texts. A channel from a file may lose its whole
+            count, from 8 texts on.
+        seed: seed for the folds and for all random numbers.
         effort: how much work the default inference does.
 
     Attributes:
-        fit_: the fit as one record, `cordial_ppl.stack.fit.Fit`: labels, members, weights,
-            out-of-fold probabilities and losses.
+        fit_: everything that was fitted, as a `cordial_ppl.stack.fit.Fit`: labels, members,
+            weights, out-of-fold probabilities and losses.
         weights_: weight of each member by name.
         posteriors_: posterior of each channel by name.
     """
@@ -97,10 +98,10 @@ class Stack(Estimator[Fit]):
         return self.fit_.posteriors
 
     def summary(self, forecast: Forecast | None = None) -> str:
-        """Describe the judge's bias and noise, the weights and losses, with a verdict.
+        """Describe the judge's bias and noise, the weights and losses, and give a verdict.
 
         Args:
-            forecast: the result of ``forecast``, to add a sentence on more labels.
+            forecast: the result of ``forecast``, to add a sentence about more labels.
         """
         return answers.describe(self.fit_, forecast).text
 
@@ -116,31 +117,31 @@ class Stack(Estimator[Fit]):
     ) -> Estimate:
         """Estimate the mean label and the shares of the options, for a corpus and its groups.
 
-        Intervals aim at coverage when labels are sampled repeatedly, and also texts if the target
-        is texts like these. Labelled texts count with their labels. Each group has its own effect,
-        because a judge errs differently by group. Estimates for a group without labels are
-        extrapolated.
+        Coverage of the intervals refers to repeated sampling of the labelled texts and, with
+        ``of="like-these"``, of all texts. For labelled texts, the labels are used instead of
+        predictions. Each group has its own effect, because judges err differently by group.
+        Estimates for a group without labels are extrapolated.
 
         Args:
             logits: option logits of all texts, labelled or not, shape ``[N, K]``.
             rows: positions in ``logits`` of the texts used in the fit, in the order of the fit, one
-                per label or per text. The mean of a text's labels counts as its label.
+                per label or per text. Several labels of a text are averaged.
             question: a ``Question``: what to estimate, and how the labelled texts were chosen.
             covariates: per-text covariates, as in ``fit``, each of shape ``[N]``.
             draws: number of draws per channel.
             **fields: fields of the question, by name, such as ``groups=systems``.
 
         Returns:
-            The estimates.
+            Estimates for the corpus and the groups.
 
         Raises:
             InputError: the readings or groups are invalid, ``rows`` do not match the texts of the
                 fit, or there are no draws (no channels, or ``inference="mode"``).
-            NotFittedError: ``fit`` was not called yet.
+            NotFittedError: ``fit`` has not been called.
 
         Source:
-            `cordial_ppl.decisions.means` has the formula, and `cordial_ppl.decisions.effects` has
-            the formula of the group effects.
+            Formulas are in `cordial_ppl.decisions.means` and, for group effects,
+            `cordial_ppl.decisions.effects`.
         """
         asked = Question() if question is None else question
         asked = replace(asked, **fields) if isinstance(asked, Question) else asked
@@ -153,22 +154,23 @@ class Stack(Estimator[Fit]):
 
         .. math:: d(x) = \operatorname{arg\,min}_d \sum_z \hat p(z \mid x)\, L_{zd}
 
-        With ``agree``, people see the most doubtful texts: as few as possible while decisions on
-        the other texts reach the required agreement. Labelled texts are decided by their labels.
+        With ``agree``, people see the most doubtful texts, but no more than the required agreement
+        on the other texts makes necessary. Labelled texts are decided by their labels.
 
         Args:
             logits: option logits of all texts, shape ``[N, K]``.
             rows: positions in ``logits`` of the texts used in the fit, as in ``estimate``, if
                 ``logits`` contains these texts.
             covariates: per-text covariates, as in ``fit``.
-            **rule: by name: ``passing``, the options that pass; or ``within``, to assign an option
-                to each text, which is wrong if it is off by more than this number of classes.
-                ``false_pass`` and ``false_fail`` are the costs of passing what people fail and of
-                failing what people pass, by default 1; ``person`` is the cost of asking a person.
-                Instead of ``person``, ``agree`` is the share of the decisions without a person that
-                must match people's, such as 0.9, and ``level`` the probability of reaching this
-                share, by default 0.9. ``audit`` is the share of the texts decided without a person
-                that people also see, chosen at random, by default 0.05.
+            **rule: settings, by name. ``passing`` lists the options that pass. Alternatively,
+                ``within`` assigns an option to each text, and an option counts as wrong if it is
+                off by more than this number of classes. ``false_pass`` and ``false_fail`` are the
+                costs of passing a text that people fail and of failing a text that people pass
+                (default 1); ``person`` is the cost of asking a person. Instead of ``person``, you
+                can set ``agree``, the share of automatic decisions that must match people's, such
+                as 0.9, and ``level``, the probability of reaching this share (default 0.9).
+                ``audit`` is the share of automatically decided texts that people also see, chosen
+                at random (default 0.05).
 
         Returns:
             A decision for each text, with its cost and the probability that the decision is wrong.
@@ -176,7 +178,7 @@ class Stack(Estimator[Fit]):
         Raises:
             InputError: the readings, a cost or a share is invalid, a passing option does not exist,
                 or there are no draws (no channels, or ``inference="mode"``).
-            NotFittedError: ``fit`` was not called yet.
+            NotFittedError: ``fit`` has not been called.
 
         Source:
             Chow (1970), "On optimum recognition error and reject tradeoff".
@@ -192,7 +194,7 @@ class Stack(Estimator[Fit]):
 
         Args:
             logits: option logits of all texts whose mean you want, ``[m, K]``.
-            covariates: their covariates, as in ``fit``.
+            covariates: covariates of these texts, as in ``fit``.
             counts: numbers of labels to forecast for; by default 2, 3, 5 and 10 times the number in
                 the fit.
 
@@ -200,8 +202,8 @@ class Stack(Estimator[Fit]):
             The expected loss now and for these numbers of labels, with 80 % ranges.
 
         Raises:
-            NotFittedError: ``fit`` was not called yet.
-            InputError: the readings are invalid, or the calibrator lacks folds or a channel with
+            NotFittedError: ``fit`` has not been called.
+            InputError: the readings are invalid, or the calibrator has no folds or no channel with
                 draws.
         """
         return answers.forecast(self.fit_, logits, covariates, counts=counts)
@@ -218,28 +220,28 @@ class Stack(Estimator[Fit]):
         Args:
             logits: option logits of other labelled texts, ``[m, K]``, for example for a loaded
                 stack.
-            labels: their options.
-            covariates: their covariates, as in ``fit``.
+            labels: labels of these texts.
+            covariates: covariates of these texts, as in ``fit``.
 
         Returns:
-            A tree whose children have the groups that `cordial_ppl.inference.export` describes; the
-            tree's own groups ``posterior`` and ``prior`` have the parameters of all channels, under
-            names such as "mixture.offset".
+            A tree whose children have the groups that `cordial_ppl.inference.export` describes. The
+            tree's own groups ``posterior`` and ``prior`` contain the parameters of all channels,
+            under names such as "mixture.offset".
 
         Raises:
-            NotFittedError: ``fit`` was not called yet.
-            InputError: logits came without labels, or are invalid.
+            NotFittedError: ``fit`` has not been called.
+            InputError: logits were passed without labels, or are invalid.
         """
         return join(answers.export(self.fit_, logits, labels, covariates))
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted calibrator to one file of plain data, which ``load`` reads.
+        """Save the fitted calibrator to a single file of plain data, for ``load``.
 
         Args:
             path: the file to write, by convention ending in ``.cordial``.
 
         Raises:
-            NotFittedError: ``fit`` was not called yet.
+            NotFittedError: ``fit`` has not been called.
             InputError: this is not a named stack, such as ``Cordial``.
             FileError: the file cannot be written.
         """

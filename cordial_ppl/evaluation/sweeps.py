@@ -136,7 +136,7 @@ def list_jobs(
     for task, name in zip(tasks, names, strict=True):
         size, scored = len(task.pool.labels), len(task.report.labels)
         if names.count(name) > 1:
-            raise InputError(f"task {task.name!r} has judge {task.reader!r} twice.")
+            raise InputError(f"task {task.name!r} lists judge {task.reader!r} twice.")
         for n in budgets:
             if check_number("budgets", n, 1, whole=True) > size:
                 raise InputError(

@@ -22,7 +22,7 @@ class Raters(NamedTuple):
 
     An impression is `u = (q + o + noise e) / sqrt(1 + offset^2 + noise^2)` with standard normal q
     and e and the person's offset `o ~ N(0, offset^2)`; the label is the number of cuts below
-    it. A stray label has nothing to do with its text.
+    the impression. A stray label is unrelated to its text.
 
     Attributes:
         options: number of options, K.
@@ -30,7 +30,7 @@ class Raters(NamedTuple):
             for ratings that pile up at the ends, negative for ratings around the centre.
         noise: standard deviation of a person's impression around the quality of the text.
         stray: probability that an impression is drawn afresh, whatever the text.
-        centre: where on the scale, from 0 to 1, options are rarest (or most common).
+        centre: the position on the scale, from 0 to 1, where options are rarest (or most common).
         offset: standard deviation of people's offsets.
     """
 
@@ -59,22 +59,22 @@ class Raters(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """A language model that rates the same texts: noisy, with different thresholds, over-confident.
+    """A language model that rates the same texts, with noise, other thresholds and over-confidence.
 
     The reader's cut t of 1..K-1 is `stretch` times the raters' cut, plus
     `severity sin(pi t / K)^(1/2)`, severe in the middle and less so towards the ends, plus
-    `favour (-1)^t`. An option loses `sharpness` nats for each standard deviation of quality by
-    which the impression lies outside the option's interval, at most `ceiling` of them,
-    `f -> ceiling tanh(f / ceiling)`, and every logit is jittered.
+    `favour (-1)^t`. If the impression lies outside an option's interval, the option loses
+    `sharpness` nats for each standard deviation of quality of the distance. With a `ceiling`, the
+    loss f becomes `ceiling tanh(f / ceiling)`. Every logit is jittered.
 
     Attributes:
         noise: standard deviation of the reader's impression around the quality of the text.
-        severity: shift of the middle cuts; positive rates too low, negative too high.
-        sharpness: nats by which an option falls for one unit of distance.
+        severity: shift of the middle cuts; if positive, ratings are too low; if negative, too high.
+        sharpness: nats that an option loses for one unit of distance.
         jitter: standard deviation of the noise of a logit (nats).
         stretch: factor on the cuts; below one the reader exaggerates, above one it avoids the ends.
-        favour: widens every second option, from the second on, at its neighbours' cost.
-        ceiling: the most nats by which an option falls.
+        favour: widens every second option, from the second on, at its neighbours' expense.
+        ceiling: the most nats that an option can lose.
     """
 
     noise: float = 0.18
@@ -117,13 +117,13 @@ class SyntheticReadings(NamedTuple):
 
 
 def reviews(n: int = 2020, seed: int = 0, *, options: int = 5) -> SyntheticReadings:
-    """Make reviews with a star rating, and the readings of a severe and over-confident judge.
+    """Generate reviews with star ratings, and the readings of a severe and over-confident judge.
 
-    Quality is standard normal; `Raters` label it and a `Reader` reads it. With five stars, three in
-    five reviews get all five stars. The reader is right for about seven in ten reviews, gives its
-    choice a probability of 0.93 on average, and is too low: where it gives fewer than five stars,
-    people give 0.6 to 0.7 stars more. Its log loss is about 1.5 nats, that of the label histogram
-    about 1.1.
+    Quality is standard normal; `Raters` label it, and a `Reader` rates it. With five stars, three
+    in five reviews get all five stars. The reader is right for about seven in ten reviews, assigns
+    its choice a probability of 0.93 on average, and rates too low: when it gives fewer than five
+    stars, people give 0.6 to 0.7 stars more. The reader's log loss is about 1.5 nats; the label
+    histogram's is about 1.1.
 
     Args:
         n: number of texts, at least 1.

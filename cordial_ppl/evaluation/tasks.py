@@ -74,8 +74,8 @@ def split_task(
     texts, count = label_readings(readings, labels, scale, covariates), len(readings)
     if not 0 < report < count:
         raise InputError(
-            f"task {name!r} has {count} labelled texts, but report={report}. Score 1 to "
-            f"{count - 1} of them; labels are drawn from those not scored."
+            f"task {name!r} has {count} labelled texts, but report={report}. Choose a number "
+            f"from 1 to {count - 1}; labels are drawn from the texts that are not scored."
         )
     order = np.random.default_rng([check_seed(seed), SPLIT]).permutation(count)
     scored, rest = np.split(order, [report])

@@ -37,21 +37,21 @@ def fit_channel(
     """Fit one channel to labelled readings.
 
     Args:
-        channel: name, path of a channel file, or channel.
+        channel: name of a channel, path of a channel file, or ``Channel``.
         logits: option logits, shape ``[n, K]``; for a channel of several judges ``[n, R, K]``, with
             NaN where a judge has not rated a text.
         labels: options 0..K-1, shape ``[n]``.
         method: "default", "laplace", "mode" or "nuts".
-        prior: replaces the channel's own prior: location and scale of all unconstrained parameters,
-            or, as in ``ChannelCalibrator``, of some parameters by name, a learned prior, or a prior
-            file.
+        prior: replaces the channel's own prior: location and scale of all unconstrained parameters
+            or of some parameters by name, a learned prior, or the path of a prior file; see
+            ``ChannelCalibrator``.
         seed: seed of the random numbers.
         covariates: per-text covariates that the channel uses, each of shape ``[n]``; covariates
             with levels, such as users, are whole numbers.
 
     Returns:
-        The posterior; ``diagnostics.trusted`` shows whether it is reliable, and a warning is issued
-        if not.
+        The posterior; ``diagnostics.trusted`` shows whether it is reliable. If it is not, a warning
+        is issued.
 
     Raises:
         InputError: the readings, labels, prior or covariates are invalid, a covariate is missing,
@@ -86,16 +86,16 @@ def fit_laplace(
     df: float | None = None,
     **settings,
 ) -> Posterior:
-    """Fit a channel by weighted draws around its mode; by default as the paper does.
+    """Fit a channel by weighted draws around its mode; the defaults are those of the paper.
 
     Args:
-        channel: name, path of a channel file, or channel.
-        readings: option logits, as of `fit_channel`.
+        channel: name of a channel, path of a channel file, or ``Channel``.
+        readings: option logits, as in `fit_channel`.
         labels: options 0..K-1, shape ``[n]``.
         draws: number of draws.
         inflation: factor on the standard deviations of the Laplace approximation.
         df: degrees of freedom of a Student-t distribution to draw from; None for a Gaussian.
-        settings: ``prior``, ``seed`` and ``covariates``, as of `fit_channel`.
+        settings: ``prior``, ``seed`` and ``covariates``, as in `fit_channel`.
     """
     # Of one weight there is no tail to judge.
     draws = int(check_number("draws", draws, 2, whole=True))
@@ -117,13 +117,13 @@ def fit_nuts(
     """Fit a channel by NUTS, the No-U-Turn sampler of NumPyro.
 
     Args:
-        channel: name, path of a channel file, or channel.
-        readings: option logits, as of `fit_channel`.
+        channel: name of a channel, path of a channel file, or ``Channel``.
+        readings: option logits, as in `fit_channel`.
         labels: options 0..K-1, shape ``[n]``.
         draws: number of draws kept per chain.
         chains: number of chains.
         warmup: number of warm-up steps per chain.
-        settings: ``prior``, ``seed`` and ``covariates``, as of `fit_channel`.
+        settings: ``prior``, ``seed`` and ``covariates``, as in `fit_channel`.
     """
     # R-hat halves each chain.
     counts = {"draws": (draws, 4), "chains": (chains, 1), "warmup": (warmup, 0)}

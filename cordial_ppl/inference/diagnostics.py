@@ -24,12 +24,12 @@ class Diagnostics(NamedTuple):
         method: "default", "laplace", "mode" or "nuts".
         khat: Pareto shape of the importance weights, which are unreliable above `khat_limit`.
         ess: effective sample size of the importance weights, or of the NUTS draws.
-        acceptance: acceptance rate of the last moves; NaN where the weights made none necessary.
+        acceptance: acceptance rate of the last moves; NaN if no moves were needed.
         gradient_norm: largest component of the gradient at the mode, in prior-whitened coordinates.
         repairs: how often the draws were moved and reweighted.
         trusted: whether all figures are within their limits.
-        fold_khat: worst Pareto shape of the weights that carry the draws over to the folds of the
-            labels; if it was high, the draws were moved, too. NaN without folds, or if each fold
+        fold_khat: worst Pareto shape of the weights that adapt the draws to the folds of the
+            labels; if it was high, the draws were also moved. NaN without folds, or if each fold
             was fitted separately.
         divergences: number of divergent NUTS transitions.
         chains: number of NUTS chains, stored one after another; one for other methods.

@@ -86,7 +86,7 @@ class Posterior:
         """Compute the weighted quantile of each parameter in its own units.
 
         Args:
-            level: between 0 and 1.
+            level: level of the quantile, between 0 and 1.
         """
         return {
             name: np.quantile(value, level, axis=0, weights=self.weights, method="inverted_cdf")
@@ -95,7 +95,7 @@ class Posterior:
 
     @property
     def coordinates(self) -> list[str]:
-        """Names of the unconstrained parameters, such as ``bias[2]``, in the order of a draw.
+        """Names of the unconstrained parameters, such as ``bias[2]``, in the order of ``draws``.
 
         A positive parameter is represented by its logarithm, a parameter in (0, 1) by its log odds,
         as in a prior.
@@ -106,9 +106,9 @@ class Posterior:
 
     @property
     def mode(self) -> dict[str, np.ndarray]:
-        """Each parameter, in its own units, where the density of `coordinates` is highest.
+        """Value of each parameter, in its own units, where the density of `coordinates` is highest.
 
-        The mode is computed on request, whatever the method.
+        The mode is computed on request, whatever the inference method.
         """
         loc, scale = self.replaced_prior
         named = self.target.name(loc + scale * self._gaussian.mean[None])
@@ -118,9 +118,9 @@ class Posterior:
     def covariance(self) -> Float[np.ndarray, "P P"]:
         """Covariance of the `coordinates`, in their order.
 
-        It is the covariance of the weighted draws or, for "laplace" and "mode", of the Gaussian at
-        the mode: the inverse of the negative Hessian, whose eigenvalues are floored in units of the
-        prior.
+        This is the covariance of the weighted draws. For "laplace" and "mode", it is the covariance
+        of the Gaussian at the mode: the inverse of the negative Hessian, with eigenvalues floored
+        in units of the prior.
         """
         if self.diagnostics.method in PAPER_METHODS:
             factor = self.replaced_prior.scale[:, None] * self._gaussian.factor
@@ -134,11 +134,11 @@ class Posterior:
 
         .. math:: \log \int \prod_i p(z_i \mid x_i, \phi)^{w_i}\, p(\phi)\, d\phi
 
-        An importance estimate by draws from the prior and proposals around the posterior's own
-        draws, of "laplace" and "mode" around the mode; its error is below .05, or a warning says
-        that it may not be.  Labels count by their weights, a scaled prior as the model scales it.
-        The label histogram, which has seen the labels, is taken as it is: between channels that all
-        fall back on it a difference is the log of a Bayes factor.
+        The estimate uses importance sampling, with draws from the prior and around the posterior's
+        draws (for "laplace" and "mode", around the mode). The error is below .05 unless a warning
+        is issued. Labels are weighted, and priors are scaled as in the model. The label histogram,
+        which depends on the labels, is treated as fixed. If two channels fall back on the same
+        histogram, the difference between their log evidences is the log of a Bayes factor.
         """
         return estimate_log_evidence(self)
 
@@ -149,7 +149,7 @@ class Posterior:
 
     @property
     def replaced_prior(self) -> Prior:
-        """Location and scale of the prior of the unconstrained parameters, own or replaced."""
+        """Location and scale of the unconstrained parameters' prior, after any replacement."""
         return self.target.prior if self.prior is None else self.prior
 
     def draw_prior(self, draws: int, seed: int) -> Float[np.ndarray, "S P"]:
@@ -162,17 +162,17 @@ class Posterior:
         """Draw the named parameters from the prior, in their own units, each ``[S, ...]``.
 
         Args:
-            draws: how many.
-            seed: seed of the random numbers.
+            draws: number of draws.
+            seed: seed for the random numbers.
         """
         return self.target.name(self.draw_prior(draws, seed))
 
     def to_datatree(self, **settings: Any) -> "DataTree":
-        """Convert for ArviZ: `cordial_ppl.inference.export.to_datatree` of this posterior.
+        """Export this posterior to ArviZ, by `cordial_ppl.inference.export.to_datatree`.
 
         Args:
-            settings: labelled texts as ``data``, by default those of the fit; names of options and
-                readers, and the seed.
+            settings: labelled texts as ``data``, by default those of the fit; the names of options
+                and judges (``readers``), and the seed.
         """
         from cordial_ppl.inference.export import to_datatree
 
@@ -222,7 +222,7 @@ class Posterior:
 
         Raises:
             InputError: the logits are not an ``[m, K]`` array of usable numbers, a covariate is
-                missing or not usable, or the channel gives no probabilities for a text.
+                missing or not usable, or the channel has no valid prediction for a text.
         """
         size, readers = len(self.histogram), self.data.readers
         if readers is None:
@@ -239,12 +239,12 @@ class Posterior:
         covariates: Mapping[str, np.ndarray],
         values: Float[np.ndarray, " K"] | None = None,
     ) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "D m"] | None]:
-        """Predict for logits that are already validated and centred.
+        """Predict from logits that are already validated and centred.
 
         Args:
             logits: the readings.
             covariates: per-text covariates.
-            values: position of each option on the scale; None for no expected positions.
+            values: position of each option on the scale; None to skip expected positions.
 
         Returns:
             Probabilities, and the expected position of each text under each draw that predicts;
@@ -257,13 +257,13 @@ class Posterior:
     def draw(
         self, count: int, labels: float, redrawn: bool, rng: np.random.Generator
     ) -> tuple[Float[np.ndarray, "D P"], Float[np.ndarray, "D K"]]:
-        """Draw unconstrained parameters, each with a label histogram.
+        """Draw unconstrained parameters, and a label histogram for each draw.
 
         Args:
             count: number of equally weighted draws.
-            labels: number of labels of the fit, by weight.
-            redrawn: whether the histogram is drawn from its Dirichlet posterior, in which shares of
-                options are uncertain with few labels, or is the posterior mean.
+            labels: number of labels in the fit, by weight.
+            redrawn: True to draw the histogram from its Dirichlet posterior, which is wide with few
+                labels; False to use the posterior mean.
             rng: source of random numbers.
         """
         with np.errstate(divide="ignore"):
@@ -280,7 +280,7 @@ class Posterior:
         draws: Float[np.ndarray, "D P"],
         histograms: Float[np.ndarray, "D K"],
     ) -> Float[np.ndarray, "D m K"]:
-        """Predict under each draw separately, for logits that are validated and centred."""
+        """Predict under each draw separately, from logits that are validated and centred."""
         readings = self._readings(logits, covariates)
         with jax.enable_x64(True):
             return predict_draws(self.target, draws, histograms, readings)
@@ -297,7 +297,7 @@ def check_probs(probs: Float[np.ndarray, "m K"]) -> Float[np.ndarray, "m K"]:
     if rows.size:
         # A user's channel may take the logarithm of a covariate, say.
         raise InputError(
-            f"the fit gives no probabilities for {name_rows(rows)}. Check whether a reading or "
+            f"the fit has no valid prediction for {name_rows(rows)}. Check whether a reading or "
             "covariate of these texts lies far outside the range of the labelled texts."
         )
     return probs

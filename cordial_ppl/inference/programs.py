@@ -172,9 +172,9 @@ def note_time(target: Target, seconds: float, terms: int) -> None:
     if before <= PATIENCE < target.seconds and target.pace > SLOW * PACE:
         warn(
             f"evaluating channel {target.channel.name!r} takes {1e9 * target.pace:.0f} ns per "
-            f"option of a text, about {target.pace / PACE:.0f} times as long as the mixture, so "
-            "fits are proportionally slower. Look for a closed form of functions that JAX computes "
-            "in many steps, such as betainc."
+            f"text and option, about {target.pace / PACE:.0f} times as long as the mixture, so "
+            "fits are proportionally slower. If the model uses a function that JAX computes in "
+            "many steps, such as betainc, look for a closed form."
         )
 
 

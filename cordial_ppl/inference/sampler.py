@@ -61,16 +61,16 @@ posteriors, as those of thousands of hard ratings, allow only short steps.
 
 
 class Effort(NamedTuple):
-    """How much work the default posterior does.
+    """How much work the default inference does.
 
     Attributes:
-        particles: number of particles S, and of the draws returned.
+        particles: number of particles S, and number of draws returned.
         proposals: number of points proposed at a time, as a multiple of the particles; half as many
             at first.
         moves: moves of every particle at each temperature, in blocks of four; up to eight times as
-            many where its steps are short.
-        last_moves: moves after the importance step, in blocks of four, where its effective sample
-            size is below the number of particles.
+            many if the steps are short.
+        last_moves: moves after the importance step, in blocks of four, if the effective sample size
+            is below the number of particles.
         least_ess: effective sample size below which the proposals are repeated.
         repairs: maximum number of repetitions.
     """

@@ -117,7 +117,7 @@ def weights(calibrator: Stack | Fusion, *, ax: Axes | None = None) -> Axes:
         The axis.
 
     Raises:
-        NotFittedError: there was no fit yet.
+        NotFittedError: ``fit`` has not been called.
         InputError: matplotlib is not installed.
     """
     fit = as_fit(calibrator, AnyFit)

@@ -53,7 +53,7 @@ def transfer_curve(
         The axis.
 
     Raises:
-        NotFittedError: there was no fit yet.
+        NotFittedError: ``fit`` has not been called.
         InputError: ``calibrator`` is not a stack, logits came without labels or cannot be used,
             none were given for a calibrator without labels, or matplotlib is not installed.
     """
@@ -123,7 +123,7 @@ def label_shares(
         The axis.
 
     Raises:
-        NotFittedError: there was no fit yet.
+        NotFittedError: ``fit`` has not been called.
         InputError: the readings or labels cannot be used, or matplotlib is not installed.
     """
     after = np.asarray(calibrator.predict_proba(logits, covariates)).mean(axis=0)

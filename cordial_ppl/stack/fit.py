@@ -115,10 +115,10 @@ class Fit(AnyFit):
     """The fit of a calibrator for one judge.
 
     Attributes:
-        settings: what was fitted.
+        settings: the settings of the fit.
         members: fitted members by name.
         losses: out-of-fold log loss of each member alone, nats; empty without folds.
-        sketch: counts of the readings for which the calibrator is meant.
+        sketch: counts of the readings for which the calibrator is intended.
         folds: fold of each label, 0..3, shared by all labels of a text; None with fewer than eight
             labels.
     """
@@ -136,12 +136,12 @@ class Fit(AnyFit):
 
     @property
     def seed(self) -> int:
-        """Seed of every random number."""
+        """Seed for all random numbers."""
         return self.settings.seed
 
     @property
     def judged(self) -> bool:
-        """True if a verdict is available: folds were fitted, or were impossible."""
+        """True if folds are fitted whenever there are enough labels, so a verdict is available."""
         return self.settings.folded
 
     @property
@@ -151,7 +151,7 @@ class Fit(AnyFit):
 
     @property
     def has_draws(self) -> bool:
-        """True if a channel has posterior draws; a mode has none."""
+        """True if a channel has posterior draws, which ``inference="mode"`` does not provide."""
         return any(np.ptp(fit.draws, axis=0).any() for fit in self.posteriors.values())
 
     def read(self, logits: Any) -> Float[np.ndarray, "m K"]:
@@ -161,7 +161,7 @@ class Fit(AnyFit):
     def mixture(
         self, logits: Float[np.ndarray, "m K"]
     ) -> tuple[list[tuple[Fitted, np.ndarray]], Float[np.ndarray, "1 M"]]:
-        """Return the members, each with its view of the readings, and their weights."""
+        """Return the members, each with the readings that it sees, and the members' weights."""
         weights = np.array([list(self.weights.values())])
         return [(self.members[name], logits) for name in self.weights], weights
 

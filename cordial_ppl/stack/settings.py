@@ -175,7 +175,7 @@ class Settings:
         if slow:
             problem = "takes over three times as long as a fit to five options"
             if size > VERY_LONG:
-                problem = "takes tens of seconds, and channels with parameters per option "
+                problem = "takes tens of seconds, and channels with parameters for each option "
                 problem += f"({' and '.join(slow)}) seldom converge"
             warn(
                 f"a fit to {size} options {problem}. Round ratings and labels to fewer options, "

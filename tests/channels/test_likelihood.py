@@ -117,7 +117,7 @@ def test_models_that_branch_that_fail_for_a_text_and_of_another_size():
     small = 0.5 * np.eye(5)[LABELS]
     channel = cp.channels.Channel("tame", tame)
     fitted = cp.ChannelCalibrator(channel, inference="mode").fit(small, LABELS)
-    with pytest.raises(cp.InputError, match="gives no probabilities for row 1"):
+    with pytest.raises(cp.InputError, match="no valid prediction for row 1"):
         fitted.predict_proba(np.stack([small[0], 40 * small[1]]))
     with pytest.raises(cp.ChannelError, match="with 5 options, labels go up to 4"):
         cp.ChannelCalibrator(cp.channels.Channel("wider", wider)).fit(LOGITS, LABELS)

@@ -242,10 +242,10 @@ def test_an_open_question_names_the_labels_that_decide(cordial, as_json, tables)
     opened, decided = made["requirements"]
     assert decided["needed"] is None and opened["needed"]["value"] > LABELLED
     assert opened["needed"]["low"] <= opened["needed"]["value"]
-    number = f"about {opened['needed']['value']:.0f} labels in all ("
+    number = f"about {opened['needed']['value']:.0f} labels in total ("
     for more in ((), ("--format", "markdown")):
         shown = cordial("estimate", *tables, *these, "--require", near, *more, status=4).stdout
-        assert number in shown and "would settle this" in shown
+        assert number in shown and "would settle this question" in shown
     ranked = as_json("compare", *tables, *BY)
     shown = cordial("compare", *tables, *BY).stdout
     assert ("would" in shown) == (ranked["differences"]["needed"] is not None)

@@ -55,7 +55,7 @@ def test_the_cheapest_decision_is_made(fitted):
 def test_answers_show_what_was_decided_and_planned(fitted):
     made = fitted.decide(MADE.logits, ROWS, passing=["4", "5"], person=0.4)
     assert repr(made) == made.text() and f"{made.checked[0]:.0f} of {LABELLED} texts" in repr(made)
-    assert all(f"{name}: {number}" in repr(made) for name, number in made.counts.items())
+    assert all(f"{name!r} {number}" in repr(made) for name, number in made.counts.items())
     assert "Check on" not in made.text(chosen=True)
     corpus = fitted.estimate(MADE.logits, ROWS)
     assert repr(corpus) == str(corpus) == corpus.text()

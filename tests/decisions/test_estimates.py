@@ -201,7 +201,7 @@ def test_pairs_count_the_signs_of_draws():
     assert told == {"a": False, "b": False, "c": True, "d": False}  # Their means are equal.
     none = Estimate(0.9, whole, dict.fromkeys("abcd", groups["b"]), RECTIFIED, found.draws)
     for made, wrong in ((few, True), (none, False)):
-        assert ("in the wrong order" in made.ranked_text("letter")) == wrong
+        assert ("expected in the wrong order" in made.ranked_text("letter")) == wrong
 
 
 def test_the_two_targets_stand_beside_each_other(fitted, estimate):
@@ -240,7 +240,7 @@ def test_labels_that_are_no_random_sample_are_warned_of():
     rows = np.concatenate([np.flatnonzero(NAMES == "a")[:40], np.flatnonzero(NAMES != "a")[:4]])
     fitted = cp.Cordial().fit(MADE.logits[rows], MADE.labels[rows])
     found = fitted.estimate(MADE.logits, rows, groups=NAMES)
-    assert any("'a' has" in text and "pass its probabilities" in text for text in found.warnings)
+    assert any("'a' has" in text and "the plan's probabilities" in text for text in found.warnings)
     designed = fitted.estimate(MADE.logits, rows, groups=NAMES, probabilities=np.full(44, 0.1))
     assert designed.uneven is None
     order = np.argsort(-(MADE.logits @ np.arange(5)))
@@ -385,7 +385,7 @@ def test_a_group_and_an_option_without_labels_are_not_known():
         ({"clusters": ["x"] * TEXTS}, "clusters .* 'x'"),
         (
             {"clusters": NAMES, "pairs": NAMES},
-            "pairs act as clusters, so the two cannot be combined",
+            "pairs act as clusters, so pairs and clusters cannot be combined",
         ),
         ({"pairs": NAMES}, r"a pair .* '[abcd]' contains \d\d"),
         ({"pairs": np.arange(TEXTS)}, "no pair contains texts from two groups"),

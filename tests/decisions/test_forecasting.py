@@ -124,7 +124,7 @@ def test_the_ends_of_a_forecast():
     assert made(counts=[10, 400, 60]).counts == (60, 400)
     assert made(texts=300).needed(1e-9) == (300, 300, 300)
     assert made(texts=300).at(300).width == (0, 0, 0)
-    with pytest.raises(cp.InputError, match="target must not be below their number"):
+    with pytest.raises(cp.InputError, match="target must not be smaller than their number"):
         made().at(39)
     for width in (0.0, -1.0, float("nan")):
         with pytest.raises(cp.InputError, match="must be positive"):
@@ -133,7 +133,7 @@ def test_the_ends_of_a_forecast():
     found = forecast(by_text(labels, 5), probs, VALUES, Outlook(1000, 0.9, 0.5, 0.1))
     assert found == Forecast(19, 1000)
     assert found.loss is None and found.steps == () and found.needed(0.1) is None
-    assert "which needs 20. Label 1 more first" in found.text == found.say_needed(0.1)
+    assert "which needs 20. Label 1 more text first" in found.text == found.say_needed(0.1)
     assert forecast(by_text(labels[:7], 5), None, VALUES, Outlook(9, 0.9, 0.5, 0.1)).loss is None
     with pytest.raises(cp.InputError, match="got 19 labels and target 40"):
         found.at(40)
@@ -201,7 +201,7 @@ def test_the_verdict_is_that_of_the_predictions(count, sharpness, advice, target
     assert (found.advice, found.target) == (advice, target)
     if target:
         assert (
-            f"about {20 - count} more text{'s' * (count < 19)} (20 in all): {count} label"
+            f"about {20 - count} more text{'s' * (count < 19)} (20 in total): {count} label"
             in found.text
         )
     # The right labels, predicted as often as chance would have it, leave the question open.

@@ -115,7 +115,7 @@ def test_beginnings_and_strata_are_stretches_of_the_sorted_readings():
 
 def test_what_is_warned_of():
     same = np.tile([0.0, 0.0, 3.0], (40, 1))
-    with pytest.warns(cp.CordialWarning, match="favours '2' for 100% of the texts"):
+    with pytest.warns(cp.CordialWarning, match="top choice is '2' for 100% of the texts"):
         cp.plan(same, 5)
     same[:, 0] = np.linspace(-6, 2.9, 40)
     assert len(cp.plan(same, 5).rows) == 5

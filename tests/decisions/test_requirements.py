@@ -34,8 +34,8 @@ def make():
     [
         ("mean", "the mean of all texts or the group 'mean'"),
         ("pass", "the share that passes or the group 'pass'"),
-        ("A - B", "the group 'A - B' or 'A' less 'B'"),
-        ("A - B - C", "'A' less 'B - C' or 'A - B' less 'C'"),
+        ("A - B", "the group 'A - B' or 'A' minus 'B'"),
+        ("A - B - C", "'A' minus 'B - C' or 'A - B' minus 'C'"),
     ],
 )
 def test_what_may_mean_two_things_is_refused(make, quantity, meanings):
@@ -75,8 +75,8 @@ def test_groups_that_are_numbers_are_found_by_them(make):
 def test_a_forecast_says_whose_labels_it_counts():
     needed, groups = Range(60, 40, 110), [(), ("a",), ("a", "b")]
     lines = [str(Answer("x > 0", "cannot say", OVERALL, needed, named)) for named in groups]
-    whose = ["", " of 'a'", " of 'a' and 'b'"]
-    assert all(f"60 labels{of} in all (40 to 110)" in x for of, x in zip(whose, lines, strict=True))
+    whose = ["in total", "in total for 'a'", "in total for 'a' and 'b'"]
+    assert all(f"60 labels {of} (40 to 110)" in x for of, x in zip(whose, lines, strict=True))
 
 
 @pytest.mark.parametrize("text", ["pass >= 30", "pass >= 120%", "pass > -1", "mean >= 80%"])

@@ -137,7 +137,7 @@ def test_losses_and_draws_are_what_they_are_worth():
     many = posterior(diagnostics=FINE._replace(ess=4141.0))
     assert summarise({"mixture": many}, {}).diagnostics["mixture"]["ess"] == 400
     (warning,) = summarise({}, {}, LOSSES._replace(cordial=1.12)).warnings
-    assert "1.12 against 1.10" in warning
+    assert "1.12 nats, histogram 1.10" in warning
     assert summarise({}, {}, LOSSES._replace(cordial=1.1)).warnings
     assert not summarise({}, {}, LOSSES._replace(cordial=1.0999)).warnings
 
@@ -205,8 +205,8 @@ def test_biases_are_those_of_the_labels_and_counts_those_of_the_ratings(case):
     faults = {fault.name: fault for fault in reader.list_faults(stack.fit_.scale)}
     # Noise alone: nobody would say that the judge is too low or too high.
     assert reader.side == 0 and "too" not in str(faults.values())
-    assert faults["bias at '0'"].words.endswith("higher")
-    assert faults["bias at '6'"].words.endswith("lower")
+    assert faults["bias at '0'"].words.endswith("higher than ratings")
+    assert faults["bias at '6'"].words.endswith("lower than ratings")
     off = labels - ratings
     assert reader.overall.low <= off[:COUNT].mean() <= reader.overall.high
     assert "confident" not in " ".join(fault.words for fault in faults.values())

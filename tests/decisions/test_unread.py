@@ -100,7 +100,7 @@ def test_nothing_is_said_of_unread_texts_without_a_label(world):
         numbers, same = (np.array(each[1::2], float) for each in (figures, wanted))
         np.testing.assert_allclose(numbers, same, rtol=1e-12)
     first, *rest = str(made).splitlines()
-    assert str(fails.sum()) in first and "judge reads" in rest[0]
+    assert str(fails.sum()) in first and "judge rates" in rest[0]
     for text in ("mean >= 1", "pass >= 0", "A - B > -4"):
         opened = parse(text).answer(made)
         assert opened.answer == "cannot say" and f"{fails.sum()} texts" in str(opened)

@@ -257,7 +257,7 @@ def test_the_papers_shift_is_the_penalised_mode_under_a_cross_validated_sigma(fr
     for other in (cp.load(tmp_path / "users.cordial"), again.fit(probs, labels, who)):
         expected = shift.predict_proba(probs, who)
         np.testing.assert_array_equal(other.predict_proba(probs, who), expected)
-    with pytest.raises(cp.InputError, match="sigma='cross-validated' gives no interval"):
+    with pytest.raises(cp.InputError, match="sigma='cross-validated' has no intervals"):
         shift.intervals()
 
 
@@ -308,7 +308,7 @@ def test_data_frames_and_clones(library):
         ({"labels": [7] * 192}, "7"),
         ({"probs": 2 * PROBS}, "probs must contain .*sum to one"),
         ({"probs": PROBS[0]}, "probs must have n >= 1 rows"),
-        ({"probs": None}, "has no out_of_fold_"),
+        ({"probs": None}, "has no fit_.out_of_fold"),
         *(({"sigma": sigma}, "sigma") for sigma in ("best", 0, -1.0, np.inf, np.nan, True)),
     ],
 )

@@ -24,7 +24,7 @@ class Bias(NamedTuple):
     Attributes:
         column: the column that names the groups.
         group: the group with the largest error.
-        labels: number of its labels.
+        labels: number of labels in the group.
         residual: mean label of the group minus the mean that the calibrator predicts out of fold.
         p: probability that any of the tested columns has such a group by chance.
     """
@@ -40,8 +40,8 @@ class Bias(NamedTuple):
         side = "low" if self.residual > 0 else "high"
         return (
             f"{self.column} {self.group!r} is rated {abs(self.residual):.1f} too {side} even after "
-            f"calibration ({self.labels} labels, p = {max(self.p, 0.001):.3f} over all columns). "
-            f"Estimate by {self.column}, and label more texts of {self.group!r}."
+            f"calibration ({self.labels} labels; p = {max(self.p, 0.001):.3f}, corrected for all "
+            f"columns). Use estimates by {self.column}, and label more texts from {self.group!r}."
         )
 
 

@@ -46,7 +46,7 @@ def number_clusters(
         return None
     if clusters is not None and pairs is not None:
         raise InputError(
-            "pairs act as clusters, so the two cannot be combined. Pass only one of them."
+            "pairs act as clusters, so pairs and clusters cannot be combined. Pass one of them."
         )
     noun = "clusters" if pairs is None else "pairs"
     cells = check_cells(noun, clusters if pairs is None else pairs, count)
@@ -69,7 +69,7 @@ def _check_pairs(codes: np.ndarray, groups: np.ndarray | None, names: np.ndarray
     if counts.max() > 1:
         row = first[counts.argmax()]
         raise InputError(
-            f"a pair may contain one text per group, but pair {quote(str(names[codes[row]]))} "
+            f"a pair may contain only one text per group, but pair {quote(str(names[codes[row]]))} "
             f"contains {counts.max()} texts from one group. If these texts are related, pass "
             "clusters instead of pairs."
         )

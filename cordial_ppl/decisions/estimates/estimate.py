@@ -45,8 +45,8 @@ class Estimate(Comparison):
     def warnings(self) -> tuple[str, ...]:
         """List warnings about the estimates."""
         alone = (
-            "all labels are identical, so shares of other options are very uncertain and "
-            "requirements stay open"
+            "all labels are identical, so shares of other options are very uncertain, and no "
+            "requirement can be decided"
         )
         result = [ALIKE if self.groups else alone] if self.unsettled else []
         model, other = self.overall.mean, self.rectified
@@ -61,15 +61,15 @@ class Estimate(Comparison):
             rest, chosen = self.sample.scores
             result.append(
                 f"the labelled texts do not look like a random sample (p = {self.sample.p:.2g}): "
-                f"their mean reading is {chosen:.2f}, against {rest:.2f} in other texts. "
-                "Intervals assume random choice. Use a plan, or pass sampling probabilities."
+                f"their mean rating is {chosen:.2f}, compared with {rest:.2f} for other texts. The "
+                "intervals assume random choice. Use a plan, or pass sampling probabilities."
             )
         if self.uneven is not None:
             group, whole = self.groups[self.uneven], self.overall
             result.append(
                 f"{quote(self.uneven)} has {group.texts / whole.texts:.0%} of the texts and "
                 f"{group.labels / whole.labels:.0%} of the labels. If a plan chose the labelled "
-                "texts, pass its probabilities. Without them, the survey estimate is unreliable."
+                "texts, pass the plan's probabilities, or the survey estimate will be unreliable."
             )
         if self.clusters is not None and self.clusters < FEW:
             result.append(
@@ -78,13 +78,13 @@ class Estimate(Comparison):
             )
         if self.unheard:
             result.append(
-                "nothing is known about groups without any reading or label "
+                "nothing is known about groups that have neither readings nor labels "
                 f"({list_names(self.unheard)}). Label some texts from these groups."
             )
         unlabelled = [name for name, group in self.groups.items() if not group.labels]
         if unlabelled:
             result.append(
-                f"estimates for unlabelled groups are extrapolated: {list_names(unlabelled)}."
+                f"estimates for groups without labels are extrapolated: {list_names(unlabelled)}."
             )
         return tuple(result)
 
@@ -104,7 +104,7 @@ class Estimate(Comparison):
         return "\n".join(lines)
 
     def ranked_text(self, by: str = "group") -> str:
-        """Return the groups ranked, with differences to the best; `by` names the grouping."""
+        """Return the ranked groups, with differences from the best; `by` names the grouping."""
         if self.alike:
             return f"No ranking by {by}: {ALIKE}."
         best, cells = self.ranking[0], []
@@ -117,17 +117,17 @@ class Estimate(Comparison):
             cells.append((*head, *apart, f"{100 * self.best[name]:.0f} %"))
         total, resolved, wrong = self.pairs
         table = align((by, "labels", "mean", "", "vs. best", "", "", "P(best)"), *cells)
-        separated = f"The labels separate {resolved} of {count(total, 'pair')}"
-        separated += f"; expect {wrong:.1f} of these in the wrong order." if resolved else "."
+        separated = f"The labels resolve {resolved} of {count(total, 'pair')}"
+        separated += f" (about {wrong:.1f} expected in the wrong order)." if resolved else "."
         rule = (
-            f"Resolved: the interval excludes 0, each {by} has at least {RESOLVING} labels, and "
-            f"at most one in {1 / WRONG / (1 - self.level):.0f} resolved pairs is expected to be "
-            "wrong."
+            f"A pair is resolved if the interval of its difference excludes 0 and each {by} has at "
+            f"least {RESOLVING} labels. At most one in {1 / WRONG / (1 - self.level):.0f} resolved "
+            "pairs is expected to be in the wrong order."
         )
         lines = [*self._write_whole(), "", *table, "", separated, rule]
         needed = self._find_needed()
         if needed:
-            pair, told = (best, self.ranking[1]), say_decided(needed, " of the two")
+            pair, told = (best, self.ranking[1]), say_decided(needed, " for these two groups")
             lines.append(f"{' against '.join(map(quote, pair))}: {told}.")
         return "\n".join(lines)
 
@@ -200,7 +200,7 @@ class Estimate(Comparison):
         kind, other = "texts like these", "exactly these texts"
         kind, other = (kind, other) if self.of == TARGETS[0] else (other, kind)
         if self.unknown:
-            kind, other = f"{kind} that the judge reads", f"{other} that the judge read"
+            kind, other = f"{kind} that the judge rates", f"{other} that the judge rated"
         be = "is" if whole.labels == 1 else "are"
         clusters = "" if self.clusters is None else f", in {count(self.clusters, 'cluster')},"
         unread, labels = self.unread
@@ -212,7 +212,7 @@ class Estimate(Comparison):
         ]
         if self.unknown:
             unknown = f"Nothing is known about {unread:,} of {every:,} texts, which have neither a "
-            unknown += f"reading nor a label. All figures below describe the other {whole.texts:,}."
+            unknown += f"reading nor a label. All figures describe the other {whole.texts:,} texts."
             lines.insert(0, unknown)
         elif unread:
             noun = "text" if unread == 1 else "texts"

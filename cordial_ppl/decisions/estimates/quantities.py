@@ -15,7 +15,7 @@ sign where a group has two labels, and hardly any where both have three."""
 
 
 class Population(NamedTuple):
-    """The estimate for the texts of a corpus, or of a group.
+    """The estimates for a corpus, or for a group of its texts.
 
     Attributes:
         texts: number of texts.
@@ -100,5 +100,5 @@ def in_percent(share: Interval) -> str:
 def in_words(result: Any) -> str:
     """Write a mean and its interval, if it has one."""
     if not np.isfinite(result.lower):
-        return f"{result.mean:z.2f} (no interval: too few or identical labels)"
+        return f"{result.mean:z.2f} (no interval: too few labels, or all identical)"
     return "{:z.2f} ({:z.2f} to {:z.2f})".format(*result[:3])

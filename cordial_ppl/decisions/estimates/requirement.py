@@ -95,7 +95,7 @@ class Requirement(NamedTuple):
             pair = quantity[: cut.start()].strip(), quantity[cut.end() :].strip()
             if pair[0] in spelt and pair[1] in spelt:
                 first, second = spelt[pair[0]], spelt[pair[1]]
-                matches[f"{quote(first)} less {quote(second)}"] = (first, second)
+                matches[f"{quote(first)} minus {quote(second)}"] = (first, second)
         if len(matches) == 1:
             return matches.popitem()[1]
         if matches:
@@ -104,11 +104,11 @@ class Requirement(NamedTuple):
                 "names in double quotes. For a requirement on all texts, do not pass groups."
             )
         if quantity == PASS:
-            raise InputError("a requirement on pass needs the options that pass (--pass).")
+            raise InputError("a requirement on 'pass' needs the passing options (--pass).")
         names = list_names([MEAN, *([PASS] if passing else []), *groups])
         raise InputError(
-            f"unknown quantity {quote(quantity)}. Use {names}, or a difference of two groups such "
-            "as 'A - B', with spaces around the minus sign."
+            f"unknown quantity {quote(quantity)}. Use {names}, or a difference between two groups, "
+            "such as 'A - B', with spaces around the minus sign."
         )
 
 
@@ -136,7 +136,7 @@ class Answer(NamedTuple):
         """Return the answer as one line."""
         mean, lower, upper = self.interval
         line = f"{self.requirement}: {self.answer} ({mean:.3g}, {lower:.3g} to {upper:.3g})"
-        of = f" of {' and '.join(map(quote, self.groups))}" if self.groups else ""
+        of = f" for {' and '.join(map(quote, self.groups))}" if self.groups else ""
         more = say_decided(self.needed, of) if self.needed else self.why
         return f"{line}; {more}" if more else line
 
@@ -165,5 +165,5 @@ def parse(text: str) -> Requirement:
     if quantity == PASS and not 0 <= bound <= 1:
         raise InputError(f"pass must be a share from 0 to 1, such as .3 or 30%; got {quote(text)}.")
     if parts[4] and quantity != PASS:
-        raise InputError(f"only pass can be a percentage; got {quote(text)}. Remove the %.")
+        raise InputError(f"only 'pass' can be a percentage; got {quote(text)}. Remove the %.")
     return Requirement(text.strip(), quantity, parts[2], bound)

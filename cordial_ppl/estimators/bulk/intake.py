@@ -69,7 +69,7 @@ def _read_judges(
     if silent.any():
         absent = [name for name, gone in zip(table.readers, silent, strict=True) if gone]
         warn(
-            f"no table has readings by {', '.join(absent)}. The other judges are used in "
+            f"no table has readings from {', '.join(absent)}. The other judges are used in "
             "proportion to their weights."
         )
     return table
@@ -80,10 +80,10 @@ def warn_of_kind(path: Path, fit: AnyFit, readings: Path, table: ReadingTable) -
     if others := differences(fit.provenance, read_provenance(table)):
         turned = others[0].startswith("direction ")
         way = "remove" if table.columns.reverse else "add"
-        advice = f" To read the scale as in the fit, {way} --reverse." * turned
+        advice = f" To read the scale in the same direction as the fit, {way} --reverse." * turned
         if len(others) > turned:
-            advice += " A calibrator corrects one model under one prompt. Label some of these "
-            advice += "texts and fit a new calibrator."
+            advice += " A calibrator is valid only for one model with one prompt. Label some of "
+            advice += "these texts and fit a new calibrator."
         warn(
             f"the readings in {readings} were made differently from those used to fit {path}: "
             f"{'; '.join(others)}.{advice}"
@@ -99,7 +99,7 @@ def warn_of_unread(path: Path, fit: AnyFit, table: ReadingTable) -> None:
             f"{table.columns.path}: {now.mean():.0%} of the texts have no reading, compared with "
             f"{then.mean():.0%} of the labelled texts in {path}. All texts without a reading get "
             f"the same prediction, based on {count(int(then.sum()), 'label')}. Label more texts "
-            "without a reading and fit again."
+            "without a reading, then fit again."
         )
 
 
@@ -109,5 +109,5 @@ def warn_of_drift(path: Path, fit: Fit, readings: Path, drift: Drift | None) -> 
         warn(
             f"{readings}, {path}: {drift.describe(fit.scale)}. Either the texts or the judge has "
             "changed, or the table covers only a subset, such as the texts of one system. Label a "
-            "few of its texts; `cordial report` then shows whether the calibration still holds."
+            "few of these texts; `cordial report` then shows whether the calibration still holds."
         )

@@ -61,33 +61,34 @@ class Fusion(Estimator[FusionFit]):
         + \omega_a\, \hat p_a(z \mid x) + \omega_0\, \hat p_0(z \mid x)
 
     Each judge r has a stack, fitted to the labelled texts that the judge has rated. Stack a uses
-    the average of the judges' logits, each in units of the judge's spread, and member 0 is the
-    location channel over all judges, with a weight and a temperature for each judge. The weights
-    maximise the likelihood of the labels under out-of-fold predictions, with a Dirichlet prior;
-    with fewer than eight labels, the weights are the prior weights. If a judge has not rated a
-    text, the weights of the other members are scaled to sum to one. A text without any rating is
-    predicted from the labels of such texts.
+    the average of the judges' logits, scaled by each judge's spread, and member 0 is the location
+    channel over all judges, with a weight and a temperature for each judge. The weights maximise
+    the likelihood of the labels under out-of-fold predictions, with a Dirichlet prior; with fewer
+    than eight labels, the weights are the prior weights. If a judge has not rated a text, the
+    weights of the other members are scaled to sum to one. A text without any rating is predicted
+    from the labels of other texts without ratings.
 
-    The paper's fusion has no average among its members, and uses different stacks and weights; see
+    The paper's fusion has no average member and uses different stacks and weights; see
     :meth:`paper`.
 
     Args:
         options: names of the K ordered options, in order; by default 0..K-1.
-        readers: names of the R judges; by default those of a mapping, or "reader 0" ....
-        average: whether the stack on the average of the judges is a member.
+        readers: names of the R judges; by default the keys of a mapping, or "reader 0" and so on.
+        average: whether to include the stack on the judges' average.
         inference: "default", "laplace", "mode" or "nuts".
         prior: replaces the priors of the channels, as in ``Cordial``. A prior of a named parameter,
             or a prior learned for the channel "location", also applies to the parameters of the
             same name in the joint channel.
         channels: additional channels of each stack, as paths of channel files, whose code is run.
-        weight_counts: Dirichlet pseudo-counts of the weights, by member or one number for all
-            members; by default 3 for "average reading", 0.5 for "joint channel", 0.25 for each
-            judge.
-        seed: seed of the folds and of every random number.
+        weight_counts: Dirichlet pseudo-counts of the weights: a mapping by member, or one number
+            for all members; by default 3 for "average reading", 0.5 for "joint channel", and 0.25
+            for each judge.
+        seed: seed for the folds and for all random numbers.
         effort: how much work the default inference does.
 
     Attributes:
-        fit_: the fit as one record, `cordial_ppl.estimators.fusion.fusion_fit.FusionFit`.
+        fit_: everything that was fitted, as a
+            `cordial_ppl.estimators.fusion.fusion_fit.FusionFit`.
         readers_: names of the judges.
         stacks_: the fitted stack of each judge by name.
         weights_: weight of each member by name.
@@ -120,10 +121,10 @@ class Fusion(Estimator[FusionFit]):
 
     @classmethod
     def paper(cls, options: Any = None, *, weights: str = "one-count", **settings: Any) -> "Fusion":
-        """Make the fusion of the paper exactly, for comparison.
+        """Create the paper's exact fusion, for comparison.
 
         Each judge has the stack of ``Cordial.paper``, the joint channel has 300 draws from its
-        Laplace approximation, and each member has one pseudo-count; no stack uses an average.
+        Laplace approximation, and each member has one pseudo-count; there is no average member.
         Arguments and errors are those of ``Cordial.paper``, where ``weights`` applies to both
         levels, and of ``Fusion``, such as ``readers``.
         """
@@ -154,7 +155,7 @@ class Fusion(Estimator[FusionFit]):
 
     @property
     def best_reader_(self) -> str:
-        """The judge whose stack has the lowest out-of-fold log loss, if any is known."""
+        """The judge whose stack has the lowest out-of-fold log loss, if known."""
         losses = {name: fit.expected.cordial for name, fit in self.fit_.fits.items()}
         return min(losses, key=lambda name: np.nan_to_num(losses[name], nan=np.inf))
 
@@ -163,13 +164,13 @@ class Fusion(Estimator[FusionFit]):
         return summarize(self.fit_)
 
     def to_datatree(self) -> "DataTree":
-        """Export to ArviZ: a ``DataTree`` with a child for each member; "/" in names becomes "_".
+        """Export to ArviZ, as a ``DataTree`` with a child per member; "/" in names becomes "_".
 
-        The child of a stack has one child per channel, as in ``Stack.to_datatree``; the child of
-        the joint channel has the groups themselves, with the dimension ``reader``.
+        The child of a stack has one child per channel, as in ``Stack.to_datatree``. The child of
+        the joint channel contains the groups directly, with the dimension ``reader``.
 
         Raises:
-            NotFittedError: there was no fit yet.
+            NotFittedError: ``fit`` has not been called.
         """
         from xarray import DataTree
 
@@ -185,7 +186,7 @@ class Fusion(Estimator[FusionFit]):
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted fusion to one file of plain data; ``cp.load`` reads it back.
+        """Save the fitted fusion to a single file of plain data, for ``cp.load``.
 
         The loaded fusion makes the same predictions, but if it is fitted again, its stacks are the
         default stacks: ``prior``, additional ``channels`` and the stacks of :meth:`paper` are not
@@ -195,7 +196,7 @@ class Fusion(Estimator[FusionFit]):
             path: the file to write, by convention ending in ``.cordial``.
 
         Raises:
-            NotFittedError: there was no fit yet.
+            NotFittedError: ``fit`` has not been called.
             InputError: this is a subclass, which cannot be saved.
             FileError: the file cannot be written.
         """
@@ -224,7 +225,7 @@ class Fusion(Estimator[FusionFit]):
         self, logits: Any, corpus: Any = None
     ) -> tuple[Float[np.ndarray, "n R K"], dict[str, Any]]:
         if corpus is not None:
-            raise InputError("a fusion does not use corpus. Remove corpus.")
+            raise InputError("a fusion does not use the argument corpus. Remove corpus.")
         names = self.readers
         if names is not None:
             names = tuple(map(str, check_list("readers", names)))
@@ -232,7 +233,7 @@ class Fusion(Estimator[FusionFit]):
         wrong = [name for name in names if name in COUNTS or names.count(name) > 1]
         if wrong:
             raise InputError(
-                f"reader names must be unique and differ from {' and '.join(COUNTS)}. Rename "
+                f"judge names must be unique and differ from {' and '.join(COUNTS)}. Rename "
                 f"{wrong[0]!r}."
             )
         columns = check_frames(logits, Scale.of(self.options, readings.shape[2]).options)
@@ -329,8 +330,8 @@ def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> 
     idle = [name for name, read in zip(readers, present.T, strict=True) if not read.any()]
     if idle:
         raise InputError(
-            f"judge {idle[0]!r} has rated no labelled text. Remove this judge, or let the judge "
-            "rate some labelled texts."
+            f"judge {idle[0]!r} has rated no labelled text. Remove this judge, or have it rate "
+            "some labelled texts."
         )
     apart = np.argwhere(np.triu(~(present.T @ present)))
     if len(apart):

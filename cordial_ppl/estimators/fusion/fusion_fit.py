@@ -153,7 +153,7 @@ def summarize(fusion: FusionFit) -> str:
     for name, summary in readers.items():
         labels, loss = summary.expected["labels"], summary.expected["cordial"]
         note = f"{labels:.0f} {'label' if labels == 1 else 'labels'}"
-        note += "" if loss is None else f", alone {loss:.2f}"
+        note += "" if loss is None else f", own log loss {loss:.2f}"
         few += [name] if (labels or 0) < MIN_LABELS else []
         lines.append(f"  {name} ({note}): {summary.brief}")
     blocks = [["The judges", *lines], ["Weights", *weight_lines(fusion.weights)]]

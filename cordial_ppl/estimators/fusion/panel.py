@@ -57,7 +57,7 @@ def as_reader_logits(
             tables[str(name)] = as_numbers(aligned(values, table, noun), noun)
         if not tables or not tables.keys() <= set(readers):
             expected, received = ", ".join(readers) or "a reader", ", ".join(tables) or "none"
-            raise InputError(f"logits must contain readings by {expected}; got {received}.")
+            raise InputError(f"logits must contain readings from {expected}; got {received}.")
         shapes = {name: table.shape for name, table in tables.items()}
         if {len(shape) for shape in shapes.values()} != {2} or len(set(shapes.values())) > 1:
             received = ", ".join(f"{list(shape)} of {name!r}" for name, shape in shapes.items())

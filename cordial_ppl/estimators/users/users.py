@@ -38,7 +38,7 @@ VALIDATED = "cross-validated"
 
 
 class UserShift(Parameters):
-    r"""A shift per user on top of a population's calibrated predictions.
+    r"""A shift for each user, on top of a population's calibrated predictions.
 
     .. math:: \sigma \sim \mathrm{HalfNormal}(\mathrm{unit}), \qquad \Delta_u \sim N(0, \sigma^2),
         \qquad p_u(z \mid x) = \sum_y p(y \mid x)\, \max(0, 1 - |z - c(y)|)
@@ -53,8 +53,9 @@ class UserShift(Parameters):
         options: names of the K ordered options, in order; by default 0..K-1.
         sigma: standard deviation of the shifts in classes, or "posterior" to average over its
             posterior. The unit of the prior is one class for five to eight options, otherwise the
-            largest power of two below a quarter of K - 1. "cross-validated" plugs in modes, under
-            the sigma of the same grid that best predicts each label from its user's earlier labels.
+            largest power of two below a quarter of K - 1. "cross-validated" plugs in modes, with
+            the sigma (on the same grid) that best predicts each label from the same user's earlier
+            labels.
 
     Attributes:
         scale_: the scale.
@@ -80,7 +81,7 @@ class UserShift(Parameters):
 
     @classmethod
     def paper(cls, options: Any = None, *, fractions: str = "divided") -> "UserShift":
-        r"""Make the shift of the paper exactly, for comparison.
+        r"""Create the paper's exact shift, for comparison.
 
         .. math:: \max_\Delta \textstyle\sum_i \log p_\Delta(z_i \mid x_i) - \Delta^2 / (2 \sigma^2)
 
@@ -111,12 +112,12 @@ class UserShift(Parameters):
         *,
         sample_weight: Any = None,
     ) -> T:
-        """Learn how far users differ, and each user's value, from their labelled texts.
+        """Learn how much users differ, and each user's shift, from labelled texts.
 
         Args:
             probs: the population's probabilities, shape ``[n, K]``, from a calibrator that was not
                 fitted to these labels, such as ``calibrator.fit_.out_of_fold``.
-            labels: options, as names or as whole numbers 0..K-1, shape ``[n]``.
+            labels: labels, as option names or whole numbers 0..K-1, shape ``[n]``.
             users: who gave each label, shape ``[n]``.
             order: time of each label, as in ``predict_in_order``; affects only a cross-validated
                 sigma.
@@ -147,17 +148,17 @@ class UserShift(Parameters):
     def partial_fit[T: "UserShift"](
         self: T, probs: Any, labels: Any, users: Any, *, sample_weight: Any = None
     ) -> T:
-        """Add labels of known or new users; ``sigma_`` and all other users stay as they are.
+        """Add labels of known or new users; ``sigma_`` and the shifts of other users do not change.
 
         Args:
             probs: the population's probabilities, as for ``fit``.
-            labels: options.
+            labels: labels, as for ``fit``.
             users: who gave each label.
             sample_weight: weight of each label, as in ``fit``.
 
         Raises:
             InputError: the probabilities, labels or users cannot be used.
-            NotFittedError: there was no fit yet.
+            NotFittedError: ``fit`` has not been called.
         """
         self._check_fitted()
         self._add(*as_labelled(probs, labels, users, self.scale_, sample_weight))
@@ -165,11 +166,11 @@ class UserShift(Parameters):
 
     @on_one_core
     def predict_proba(self, probs: Any, users: Any) -> Any:
-        """Predict the probabilities of each text's options for its user.
+        """Predict the probability of each option for each text's user.
 
         Args:
             probs: the population's probabilities, shape ``[m, K]``.
-            users: whose label is predicted, shape ``[m]``.
+            users: the user whose label is predicted, for each text, shape ``[m]``.
 
         Returns:
             Probabilities, shape ``[m, K]``; for a data frame, a data frame with the options as
@@ -177,7 +178,7 @@ class UserShift(Parameters):
 
         Raises:
             InputError: the probabilities or users cannot be used.
-            NotFittedError: there was no fit yet.
+            NotFittedError: ``fit`` has not been called.
         """
         self._check_fitted()
         population = as_population(probs, self.scale_)
@@ -208,10 +209,10 @@ class UserShift(Parameters):
 
         Args:
             probs: the population's probabilities, as for ``fit``.
-            labels: options.
+            labels: labels, as for ``fit``.
             users: who gave each label.
             order: time of each label, as numbers that increase with time or as dates, shape
-                ``[n]``; by default, labels are in the order of the rows.
+                ``[n]``; by default, the order of the rows.
             afresh: start without labels, to show what would have been predicted for the labels in
                 the fit.
             sample_weight: weight of each label in predictions for later texts, as in ``fit``.
@@ -222,7 +223,7 @@ class UserShift(Parameters):
 
         Raises:
             InputError: the probabilities, labels, users or times cannot be used.
-            NotFittedError: there was no fit yet.
+            NotFittedError: ``fit`` has not been called.
         """
         self._check_fitted()
         population, codes, names, counted = as_labelled(
@@ -269,7 +270,7 @@ class UserShift(Parameters):
     @property
     @on_one_core
     def values_(self) -> dict[str, float]:
-        """Posterior mean of each user's value."""
+        """Posterior mean of each user's shift, in classes."""
         means = np.concatenate([weights @ self._grid for weights in self._posteriors()])
         return dict(zip(self.counts_, means.tolist(), strict=True))
 
@@ -278,14 +279,14 @@ class UserShift(Parameters):
         """Compute each user's credible interval, in the units of ``values_``.
 
         Args:
-            level: probability inside, between 0 and 1.
+            level: probability inside the interval, between 0 and 1.
 
         Raises:
-            NotFittedError: there was no fit yet.
+            NotFittedError: ``fit`` has not been called.
             InputError: ``level`` is not between 0 and 1, or modes are plugged in.
         """
         if self.sigma == VALIDATED:
-            raise InputError(f"sigma={VALIDATED!r} gives no interval. Use 'posterior' or a number.")
+            raise InputError(f"sigma={VALIDATED!r} has no intervals. Use 'posterior' or a number.")
         tails = (1 - check_level(level)) / 2, (1 + level) / 2
         totals = (np.cumsum(weights, axis=1) for weights in self._posteriors())
         each = [[np.argmax(total >= tail, axis=1) for tail in tails] for total in totals]
@@ -293,13 +294,13 @@ class UserShift(Parameters):
         return dict(zip(self.counts_, map(tuple, ends), strict=True))
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted estimator to one file of plain data; ``cp.load`` reads it back.
+        """Save the fitted estimator to a single file of plain data, for ``cp.load``.
 
         Args:
             path: the file to write, by convention ending in ``.cordial``.
 
         Raises:
-            NotFittedError: there was no fit yet.
+            NotFittedError: ``fit`` has not been called.
             InputError: the effect is not the shift.
             FileError: the file cannot be written.
         """

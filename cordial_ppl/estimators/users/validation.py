@@ -30,8 +30,8 @@ def as_population(probs: Any, scale: Scale | None = None) -> Float[np.ndarray, "
     """
     if probs is None:
         raise InputError(
-            "probs is None. A calibrator that was loaded, or fitted to fewer than eight labels, "
-            "has no out_of_fold_. Pass predictions for texts outside the fit instead."
+            "probs is None. Without folds, as with fewer than eight labels, a calibrator has no "
+            "fit_.out_of_fold. Pass predictions for texts outside the fit instead."
         )
     population = as_probabilities(probs)
     if scale is not None:

@@ -58,7 +58,7 @@ def check_contract(channel: Channel) -> Finding:
     words += f"; priors that cannot be overridden by name: {', '.join(fixed)}" if fixed else ""
     if unused := [name for name, *_ in channel.examples if name not in covariates]:
         uses = list_names(covariates) if covariates else "no covariate"
-        words += f"; EXAMPLES has {list_names(unused)}, but the model uses {uses}"
+        words += f"; EXAMPLES names {list_names(unused)}, but the model uses {uses}"
     figures = {"parameters": sizes, "covariates": list(covariates)}
     return Finding("contract", WARN if unused else PASS, words, figures)
 
@@ -103,12 +103,12 @@ def check_finite(trial: Trial) -> Finding:
         return int(bad.any(axis=1).sum()), int(bad[:, 0].sum())
 
     (double, wrong), (single, _) = count_bad(np.float64), count_bad(PRECISION)
-    where = f"logits of ±{EXTREME:.0f} and parameters up to {FAR:.0f} prior standard deviations out"
-    words, status = f"finite with {where}", PASS
+    where = f"logits of ±{EXTREME:.0f} and parameters within {FAR:.0f} prior standard deviations"
+    words, status = f"finite for {where}", PASS
     if single or double:
-        words = f"not finite at {double or single} of {POINTS} points with {where}"
+        words = f"not finite at {double or single} of {POINTS} points, for {where}"
         words = words if wrong or not double else f"finite, but the gradient is {words}"
-        words, status = (words, FAIL) if double else (f"in 32 bits {words}", WARN)
+        words, status = (words, FAIL) if double else (f"in single precision, {words}", WARN)
     figures = {"points": POINTS, "not_finite": double, "not_finite_float32": single}
     return Finding("finite density", status, words, figures)
 
@@ -178,7 +178,7 @@ def check_order(trial: Trial) -> Finding:
     lower, higher = (logits[pair].round(1).tolist() for logits in (ladder[:-1], ladder[1:]))
     words = (
         f"reversed by up to {worst:.2g} under {100 * share:.2g} % of draws from the prior: the "
-        f"prediction for logits {lower} is above that for {higher}"
+        f"prediction for logits {lower} is higher than the prediction for {higher}"
     )
     return Finding(name, FAIL, words, figures | {"lower": lower, "higher": higher})
 
@@ -210,6 +210,6 @@ def check_conflict(trial: Trial) -> Finding:
     words = "" if status == PASS else "prior and labels disagree: "
     words += (
         f"{100 * p_value:.3g} % of label sets drawn from the prior are as unlikely as these "
-        f"labels; {name} is furthest from its prior location ({distance:+.1f} standard deviations)"
+        f"labels; {name} is farthest from its prior location ({distance:+.1f} standard deviations)"
     )
     return Finding("prior against labels", status, words, {"p": p_value, name: distance})

@@ -43,7 +43,7 @@ def check_speed(trial: Trial) -> Finding:
     """Compare the time that the density took in the default's moves with the mixture's."""
     trial.fit()
     ratio = trial.target.pace / PACE
-    words = f"about {ratio:.1g} times the time of the paper's mixture, per option and text"
+    words = f"takes about {ratio:.1g} times as long as the paper's mixture, per text and option"
     return Finding("speed", WARN if ratio > SLOW else PASS, words, {"ratio": ratio})
 
 
@@ -55,7 +55,7 @@ def check_nuts(trial: Trial) -> Finding:
     if nuts.divergences > draws / 2:
         status, words = FAIL, f"{nuts.divergences} of {draws} transitions diverge"
     elif not nuts.ess > 0:
-        words = "the chains of NUTS disagree, so no comparison is possible"
+        words = "the NUTS chains disagree, so no comparison is possible"
     return Finding("NUTS", status, words, {"ess": nuts.ess, "divergences": nuts.divergences})
 
 
@@ -74,7 +74,7 @@ def check_against_nuts(trial: Trial, method: str) -> Finding | None:
     rms, worst = np.sqrt(((one - other) ** 2).mean()), np.abs(one - other).max()
     trusted = posterior.diagnostics.trusted
     words = (
-        f"predictions differ by {rms:.4f} (root mean square; at worst {worst:.3f}), means by "
+        f"predictions differ by {rms:.4f} (root mean square; {worst:.3f} at worst), means by "
         f"{means:.2f} standard deviations ({coordinate})"
     )
     figures = {"means": float(means), "rms": float(rms), "worst": float(worst), "trusted": trusted}

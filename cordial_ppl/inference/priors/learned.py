@@ -38,7 +38,7 @@ FEWEST = 2
 class LearnedPrior:
     """A prior learned from other tasks, for every channel that was fitted to them.
 
-    Made by :func:`learn_prior` or :meth:`load`; an argument of ``Cordial(prior=...)``.
+    Created by :func:`learn_prior` or :meth:`load`, for use as ``Cordial(prior=...)``.
 
     Attributes:
         fits: the fits from which the prior is learned.
@@ -95,15 +95,15 @@ class LearnedPrior:
         return Prior(loc, derived.scale)
 
     def describe(self, channels: Sequence[Channel | str], size: int) -> list[dict[str, Any]]:
-        """List the learned parameters of some channels, or of their names, on a scale of K options.
+        """List the learned parameters of channels (objects or names), on a scale of K options.
 
         Returns:
-            For each parameter "channel" and "parameter", "loc" and "scale" in the unconstrained
-            space, "default_loc" and "default_scale" in the channel's file, and "centre" and
+            For each parameter: "channel" and "parameter"; "loc" and "scale" in the unconstrained
+            space; "default_loc" and "default_scale" from the channel's file; and "centre" and
             "default_centre", the two locations in the parameter's own units.
 
         Raises:
-            InputError: the prior is not for these channels.
+            InputError: the prior was not learned for these channels.
         """
         rows, names = [], ("loc", "scale", "default_loc", "default_scale")
         names += ("centre", "default_centre")
@@ -136,7 +136,7 @@ class LearnedPrior:
         return replace(self, fits=fits, rule=self.rule.forget() if names else self.rule)
 
     def join(self, *others: "LearnedPrior") -> "LearnedPrior":
-        """Join the fits of several priors for their common channels, with the rule of this prior.
+        """Combine the fits of several priors for their common channels, by the rule of this prior.
 
         Raises:
             InputError: two of the priors have a fit to the same task and judge, or the priors share
@@ -157,7 +157,7 @@ class LearnedPrior:
         return replace(self, fits=fits, channels=common)
 
     def with_rule(self, **settings) -> "LearnedPrior":
-        """Return the prior of the same fits under a different rule; see :class:`Rule`.
+        """Return the prior from the same fits under a different rule; see :class:`Rule`.
 
         Passing the ``name`` of a rule drops trained adjustments.
         """
@@ -177,7 +177,7 @@ class LearnedPrior:
         """Load a prior that :meth:`save` wrote.
 
         Raises:
-            FileError: the file cannot be read, is damaged, or holds no learned prior.
+            FileError: the file cannot be read, is damaged, or contains no learned prior.
         """
         meta, arrays = storage.read(path, KIND)
         with storage.blaming(path):
@@ -274,13 +274,13 @@ def _list(sizes: Mapping[str, int]) -> str:
 def shipped_prior() -> LearnedPrior:
     """Return the default prior of ``Cordial``.
 
-    :func:`learn_prior` made this prior from 44 pairs of task and reader with three, four, five and
+    :func:`learn_prior` made this prior from 44 pairs of task and judge with three, four, five and
     seven options; it was then trained on these pairs and on 36 more (``benchmarks/ship_prior.py``).
-    Parameters of single options are not learned, so that the prior serves scales of any length.
+    Parameters of single options are not learned, so the prior works for scales of any length.
 
     Returns:
-        The learned prior. ``shipped_prior().leave_out([...])`` removes some of its tasks;
-        ``prior.join(shipped_prior())`` adds its tasks to those of another prior.
+        The learned prior. ``shipped_prior().leave_out([...])`` removes some of its tasks, and
+        ``prior.join(shipped_prior())`` adds its tasks to another prior.
     """
     with as_file(files("cordial_ppl.inference.priors") / FILE) as path:
         return LearnedPrior.load(path)

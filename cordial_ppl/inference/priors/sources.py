@@ -21,20 +21,20 @@ OWN = "own"
 
 
 class NamedPrior:
-    r"""Priors of some parameters, by name; the others are as in the channel's file, or learned.
+    r"""Priors for some parameters, by name; other priors are learned or from the channel's file.
 
-    A pair of numbers is location and scale in the unconstrained space: of an offset or a bias
-    itself, of the logarithm of a positive parameter (temperature, gain, concentration), of the log
-    odds of a parameter between 0 and 1 (strength).  ``dist.LogNormal(m, s)`` for a positive
-    parameter says the same as ``(m, s)``.
+    A pair of numbers is the location and scale in the unconstrained space: of the parameter itself
+    for an offset or a bias, of the logarithm for a positive parameter (temperature, gain,
+    concentration), and of the log odds for a parameter between 0 and 1 (strength). For a positive
+    parameter, ``dist.LogNormal(m, s)`` is equivalent to ``(m, s)``.
 
     Args:
         values: (location, scale), or a NumPyro ``Normal`` or ``LogNormal``, by the name of a
             parameter or of its site.
-        base: a learned prior of the other parameters.
+        base: a learned prior for the other parameters.
 
     Raises:
-        InputError: a value is neither.
+        InputError: a value is neither a pair nor such a distribution.
     """
 
     def __init__(self, values: Mapping[str, Any], base: LearnedPrior | None = None):
