@@ -78,11 +78,8 @@ class Scale:
         twice = [name for name, same in zip(names, alike, strict=True) if alike.count(same) > 1]
         if twice:
             raise InputError(f"options must be distinct; {twice[0]!r} occurs twice in {names}.")
-        if None not in numbers and sorted(numbers) not in (numbers, numbers[::-1]):
-            raise InputError(
-                f"options that are numbers must rise or fall from worst to best; found "
-                f"{list_names(names)}. Sort them, or name the options by words."
-            )
+        if abs(np.sign(np.diff(self.values)).sum()) < len(names) - 1:
+            raise InputError(f"options must rise or fall; found {list_names(names)}. Sort them.")
 
     @classmethod
     def default(cls, size: int) -> "Scale":
@@ -107,8 +104,7 @@ class Scale:
             scale = options
         else:
             names = _names(options)
-            numbered = all(isinstance(name, Real) for name in names)
-            scale = cls(tuple(map(str, names)), numbered=numbered)
+            scale = cls(tuple(map(str, names)), numbered=all(isinstance(n, Real) for n in names))
         if size not in (None, scale.size):
             raise InputError(
                 f"the readings have {size} columns but {scale.size} options are listed: "
@@ -301,10 +297,8 @@ class Scale:
         position, number = self._position(label), parse_number(label)
         order = np.argsort(self.numerals)
         low, *_, high = self.numerals[order]
-        if position is not None or number is None or not low < number < high:
+        if number is None or not low < number < high or self._may_be_thousands(label):
             return position
-        if self._may_be_thousands(label):
-            return None
         return float(np.interp(number, self.numerals[order], order))
 
     def _may_be_thousands(self, label: Any) -> bool:

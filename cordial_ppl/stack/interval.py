@@ -49,8 +49,7 @@ def quantiles(
     np.concatenate(means, out=draws[:size, :count], casting="same_kind")
     mass = np.zeros((places[0], 1 if len(shares) == 1 else places[1]), np.float32)
     parts = zip(weights, np.ascontiguousarray(shares.T, np.float32), strict=True)
-    outer = [np.outer(drawn.astype(np.float32), share) for drawn, share in parts]
-    np.concatenate(outer, out=mass[:size, : len(shares)])
+    np.concatenate([np.outer(np.float32(w), s) for w, s in parts], out=mass[:size, : len(shares)])
     tails = np.array([(1 - level) / 2, (1 + level) / 2], np.float32)
     (ends,) = _bisect(draws, mass, tails, np.int32(-(-size // UNROLLED)))
     return np.asarray(ends)[:, :count]
@@ -72,8 +71,7 @@ def label_range(probs: Float[np.ndarray, "m K"], level: float) -> Int[np.ndarray
     """
     count, size = probs.shape
     below = np.concatenate([np.zeros((count, 1)), np.cumsum(probs, axis=1, dtype=float)], axis=1)
-    first, last = np.zeros(count, np.int64), np.full(count, size - 1)
-    left = np.arange(count)
+    first, last, left = np.zeros(count, np.int64), np.full(count, size - 1), np.arange(count)
     for length in range(1, size):
         masses = below[left, length:] - below[left, :-length]
         starts = masses.argmax(axis=1)
@@ -91,17 +89,16 @@ def _bisect(
     tails: Float[Any, " 2"],
     groups: Int[Any, ""],
 ) -> tuple[Float[Array, "2 m"]]:
-    # An axis for the two quantiles.
-    draws, mass = draws[:, None], mass[:, None]
-    none = jnp.zeros((len(tails), draws.shape[2]), draws.dtype)
+    # An axis for the draws of a step, and one for the two quantiles.
+    draws, mass = (each.reshape(-1, UNROLLED, 1, each.shape[1]) for each in (draws, mass))
+    none = jnp.zeros((len(tails), draws.shape[3]), draws.dtype)
 
     def fold(add: Callable[..., Any], total: Any) -> Any:
         """Combine draws and their masses, one by one."""
 
         def go_on(group: Array, total: Any) -> Any:
-            for offset in range(UNROLLED):
-                row = group * UNROLLED + offset
-                total = add(total, draws[row], mass[row])
+            for row in range(UNROLLED):
+                total = add(total, draws[group, row], mass[group, row])
             return total
 
         return jax.lax.fori_loop(0, groups, go_on, total)
@@ -111,16 +108,14 @@ def _bisect(
 
     def last(cut: Any, sign: int = 1) -> Float[Array, "2 m"]:
         def add(most: Array, draw: Array, share: Array) -> Array:
-            counts = (share > 0) & (draw <= cut)
-            return jnp.where(counts, jnp.maximum(most, sign * draw), most)
+            return jnp.where((share > 0) & (draw <= cut), jnp.maximum(most, sign * draw), most)
 
         return sign * fold(add, none - jnp.inf)
 
     def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = ends
-        middle = (low + high) / 2
+        middle = (ends[0] + ends[1]) / 2
         enough = below(middle) >= goal
-        return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
+        return jnp.where(enough, ends[0], middle), jnp.where(enough, middle, ends[1])
 
     highest = last(jnp.inf)
     goal = tails[:, None] * below(highest)

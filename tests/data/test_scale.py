@@ -104,7 +104,7 @@ def test_options_are_counted_against_the_readings():
         (["a", " "], 2, "an empty name"),
         (["1", "1.0"], 2, "'1' occurs twice"),
         (["a", "a "], 2, "'a' occurs twice"),
-        ([1, 3, 2], 3, "rise or fall from worst to best; found '1', '3', '2'"),
+        ([1, 3, 2], 3, "must rise or fall; found '1', '3', '2'"),
         (["5", "-1", "0"], 3, "rise or fall"),
     ):
         with pytest.raises(InputError, match=message):
