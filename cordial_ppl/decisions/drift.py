@@ -25,13 +25,13 @@ LARGEST = 10**8
 
 
 class Drift(NamedTuple):
-    """The difference of new readings from those of a fit.
+    """The difference between new readings and the readings in a fit.
 
     Attributes:
-        p: probability of so large a difference, of options or scores, between texts of one kind.
-        share: of the texts, how many would have to be given another stated option, at least: the
-            total variation distance of the stated options.
-        distance: by how much expected scores differ, classes: the Wasserstein distance.
+        p: probability of such a large difference, in options or scores, between texts of one kind.
+        share: the smallest share of the texts whose stated option would have to change for equal
+            shares of the options (total variation distance).
+        distance: difference between the expected scores, in classes (Wasserstein distance).
         options: share of each stated option, in the fit and now.
         means: mean stated option on the scale, in the fit and now.
         scores: mean expected score on the scale, in the fit and now.

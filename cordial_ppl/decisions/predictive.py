@@ -27,17 +27,17 @@ LEVEL = 0.9
 
 
 class LabelCheck(NamedTuple):
-    """How well labels are predicted, and how well they would be if the calibrator were right.
+    """Log loss of new labels, compared with the loss expected if the calibrator is right.
 
     Attributes:
-        p: probability of so high a log loss if the labels came from the calibrator.
-        loss: mean log loss of the labels, by weight, nats.
+        p: probability of such a high log loss if the labels came from the calibrator.
+        loss: weighted mean log loss of the labels, nats.
         expected: mean log loss of simulated labels, nats.
-        lower: below it lie 5 % of the simulated losses.
-        upper: above it lie 5 % of them.
+        lower: 5 % quantile of the simulated losses.
+        upper: 95 % quantile of the simulated losses.
         labels: number of labelled texts.
-        evidence: likelihood ratio against the calibrator; if it is right, it reaches 20 with
-            probability 1/20 at most, also where one looks after each label.
+        evidence: likelihood ratio against the calibrator. If the calibrator is right, the evidence
+            ever reaches 20 with probability 1/20 at most, even if you look after each label.
     """
 
     p: float

@@ -1,8 +1,8 @@
-"""Pictures of a reader and of what calibration makes of it: a function each, an axis in and out.
+"""Plots of a judge before and after calibration; each function accepts and returns an axis.
 
-Without an axis, a function makes a figure of the width of a column. Colours are those
-that colour-blind readers can tell apart; marks and dashes differ too. Needs matplotlib
-(``pip install -e ".[plots]"``), which is imported when something is drawn.
+Without an axis, a function creates a figure with the width of a column. Colour-blind people can
+distinguish the colours, and marks and dashes differ, too. Plots need matplotlib
+(``pip install -e ".[plots]"``), which is imported on first use.
 """
 
 from cordial_ppl.plots.curves import decisions as decisions

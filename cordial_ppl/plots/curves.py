@@ -21,20 +21,20 @@ DASHES = "-", "--", ":", "-."
 
 
 def learning_curve(scores: "pl.DataFrame", *, ax: Axes | None = None) -> Axes:
-    """Draw the mean log loss of methods on one task and judge, a line each.
+    """Plot the mean log loss of each method against the number of labels, for one task and judge.
 
     Bands are plus and minus one standard error over the draws of labels.
 
     Args:
-        scores: a sweep, from ``run_sweep`` or the table of ``cordial sweep``; of several tasks or
-            judges the rows of one, as ``scores.filter(task="music", reader="small")``.
-        ax: where to draw.
+        scores: a sweep, from ``run_sweep`` or the table of ``cordial sweep``. Filter a sweep with
+            several tasks or judges: ``scores.filter(task="music", reader="small")``.
+        ax: the axis to draw on; by default a new one.
 
     Returns:
         The axis.
 
     Raises:
-        InputError: the rows are of several tasks or judges, or matplotlib is not installed.
+        InputError: the rows are from several tasks or judges, or matplotlib is not installed.
     """
     import polars as pl
 
@@ -65,22 +65,22 @@ def learning_curve(scores: "pl.DataFrame", *, ax: Axes | None = None) -> Axes:
 
 
 def forecast(forecast: Forecast, *, ax: Axes | None = None) -> Axes:
-    """Draw the expected log loss from the present number of labels on, with its 80 % ranges.
+    """Plot the expected log loss against the number of labels, with 80 % ranges.
 
-    The bar is the loss now; the dark band is what labels do to it, and the light one adds what is
-    not known of the loss now.  Below each number of labels stands half the width of the 90 %
-    interval of the texts' mean.
+    The bar is the present loss. The dark band shows the effect of more labels; the light band adds
+    the uncertainty about the present loss. Below each number of labels is half the width of the
+    90 % interval for the texts' mean.
 
     Args:
-        forecast: from ``calibrator.forecast``.
-        ax: where to draw.
+        forecast: the result of ``calibrator.forecast``.
+        ax: the axis to draw on; by default a new one.
 
     Returns:
         The axis.
 
     Raises:
-        InputError: the fit has too few labels for a forecast, or the labels of all texts, or
-            matplotlib is not installed.
+        InputError: the fit has too few labels for a forecast, all texts have labels, or matplotlib
+            is not installed.
     """
     if forecast.loss is None or not forecast.counts:
         raise InputError(
@@ -117,11 +117,11 @@ def _count_labels(axis: Axes, numbers: Sequence[int], names: Iterable[str]) -> N
 
 
 def decisions(made: Decisions, *, ax: Axes | None = None) -> Axes:
-    """Draw how the rest agrees with people, and what a text costs, if people see the most doubtful.
+    """Plot agreement with people, and cost per text, against the share of texts sent to people.
 
     Args:
-        made: decisions, from ``Stack.decide``.
-        ax: where to draw.
+        made: the result of ``Stack.decide``.
+        ax: the axis to draw on; by default a new one.
 
     Returns:
         The axis.

@@ -31,16 +31,16 @@ COLORS = {"people": INK, "judge": RAW, "calibrated": OURS, "at most": PEOPLE}
 
 
 def groups(made: Estimate, *, by: str = "group", ax: Axes | None = None) -> Axes:
-    """Draw the mean label of each group, the best at the top.
+    """Plot the mean label of each group, the best at the top.
 
-    Lines are intervals, the number of labels stands beside each name; a hollow mark is a group
-    without labels, the vertical line the mean of all texts with its interval.  Of more than sixty
-    groups the thirty best and the thirty worst are drawn.
+    Lines are intervals. The number of labels is beside each name, and a hollow mark is a group
+    without labels. The vertical line is the mean of all texts, with its interval. If there are more
+    than sixty groups, the thirty best and the thirty worst are shown.
 
     Args:
         made: an estimate with groups, from ``Stack.estimate``.
         by: what the groups are, such as "system".
-        ax: where to draw.
+        ax: the axis to draw on; by default a new one.
 
     Returns:
         The axis.
@@ -76,11 +76,11 @@ def groups(made: Estimate, *, by: str = "group", ax: Axes | None = None) -> Axes
 
 
 def agreement(made: Agreement, *, ax: Axes | None = None) -> Axes:
-    """Draw how people agree with one another and with judges, measure by measure.
+    """Plot agreement among people, and between people and judges, by measure.
 
     Args:
-        made: what ``cp.agreement`` returns.
-        ax: where to draw.
+        made: the result of ``cp.agreement``.
+        ax: the axis to draw on; by default a new one.
 
     Returns:
         The axis.
@@ -104,14 +104,14 @@ def agreement(made: Agreement, *, ax: Axes | None = None) -> Axes:
 
 
 def weights(calibrator: Stack | Fusion, *, ax: Axes | None = None) -> Axes:
-    """Draw the members' weights as bars, the largest on top.
+    """Plot the members' weights as bars, the largest on top.
 
-    Channels (of a fusion: readers) are of one colour, logit-space calibrators (of a fusion: what
-    sees all readers at once) of another.
+    Channels and calibrators have different colours; in a fusion, members that use one judge and
+    members that use all judges have different colours.
 
     Args:
-        calibrator: a fitted stack, or a fitted fusion of several readers.
-        ax: where to draw.
+        calibrator: a fitted stack, or a fitted fusion of several judges.
+        ax: the axis to draw on; by default a new one.
 
     Returns:
         The axis.

@@ -43,20 +43,20 @@ def stated_classes(
     most: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the mean distribution of the label for each class that the reader states.
+    """Plot the mean distribution of the label for each class that the judge states.
 
-    Row y is the mean over the texts whose most probable raw option is y; hatched rows have no text.
-    The outlined squares are where label and stated class agree.  For the labels themselves, give
-    one-hot rows: ``np.eye(K)[labels]`` (Fig. 2 of the paper).
+    Row y is the mean over the texts whose most probable raw option is y; hatched rows have no
+    texts. In the outlined squares, label and stated class agree. To plot the labels themselves,
+    pass one-hot rows: ``np.eye(K)[labels]`` (Fig. 2 of the paper).
 
     Args:
-        probs: probabilities of the options, ``[n, K]``, of a calibrator or of people.
+        probs: probabilities of the options, ``[n, K]``, from a calibrator or from people.
         logits: option logits of the same texts, ``[n, K]``.
         options: names of the K options; by default 0..K-1.
-        title: what stands above.
-        most: the share of the darkest colour, the same for panels to compare; by default the
-            largest of these.
-        ax: where to draw.
+        title: title of the plot.
+        most: the share with the darkest colour; pass the same share to panels that are compared. By
+            default, this is the largest share in the plot.
+        ax: the axis to draw on; by default a new one.
 
     Returns:
         The axis.
@@ -92,22 +92,22 @@ def thresholds(
     title: str = "",
     ax: Axes | None = None,
 ) -> Axes:
-    r"""Draw observed against predicted shares of labels at each threshold or worse.
+    r"""Plot observed against predicted shares of labels at each threshold or worse.
 
     .. math:: P(z \le t) = \sum_{k \le t} p(k), \qquad t = 0, \dots, K - 2
 
-    The texts are split, for each threshold, into up to eight bins of about as many by their
-    predicted probability, those with the same in one; vertical lines are the 90 % intervals of the
-    observed share under Jeffreys' prior.  Of more than eight thresholds eight are drawn, evenly.
-    Near 0 and 1, where those of several thresholds would hide each other, they stand side by side.
-    Calibrated predictions follow the diagonal.
+    For each threshold, texts are split by predicted probability into up to eight bins of about
+    equal size; equal probabilities share a bin. Vertical lines are 90 % intervals of the observed
+    share, under Jeffreys' prior. If there are more than eight thresholds, eight evenly spaced ones
+    are drawn. Near 0 and 1, points of several thresholds are drawn side by side, so that none is
+    hidden. Calibrated predictions follow the diagonal.
 
     Args:
         probs: probabilities of the options, ``[n, K]``.
-        labels: options of the texts, by name or as whole numbers 0..K-1, ``[n]``.
+        labels: labels of the texts, as option names or whole numbers 0..K-1, ``[n]``.
         options: names of the K options; by default 0..K-1.
-        title: what stands above.
-        ax: where to draw.
+        title: title of the plot.
+        ax: the axis to draw on; by default a new one.
 
     Returns:
         The axis.

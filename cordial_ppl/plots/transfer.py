@@ -32,30 +32,30 @@ def transfer_curve(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the calibrated mean label against what the reader states.
+    """Plot the calibrated mean label against the judge's mean rating.
 
-    The curve is what the calibrator makes of the labelled texts: by the stated mean they form up to
-    ten groups, and each point is the mean of a group on both axes.  The band runs between the means
-    of the ends of the texts' credible intervals, as if all were off in the same direction: it is at
-    least as wide as the interval of the group's mean.  On the diagonal the reader is right.  Where
-    readings are one rating each, bars are the labels of each rating (or of those nearest to an
-    option), as long as their share of the commonest one's.  Otherwise circles are labelled texts:
-    the mean that the reader states of each, and its label, moved a little up or down at random.
+    Labelled texts are grouped by the judge's mean rating into up to ten groups. Each point is the
+    mean of a group on both axes. The band runs between the average ends of the texts' credible
+    intervals, as if all texts were off in the same direction; it is at least as wide as the
+    interval of the group's mean. On the diagonal, the judge is right. Circles are labelled texts,
+    with some vertical jitter. If each reading is a single rating, vertical lines replace the band,
+    and bars show the labels for each rating (or for the ratings nearest to an option); the longest
+    bar marks the most common label.
 
     Args:
         calibrator: a fitted stack.
         logits: option logits of labelled texts, ``[n, K]``; by default those of the fit.
-        labels: their options, ``[n]``.
-        covariates: their covariates, as in ``fit``.
-        ax: where to draw.
+        labels: labels of these texts, ``[n]``.
+        covariates: covariates of these texts, as in ``fit``.
+        ax: the axis to draw on; by default a new one.
 
     Returns:
         The axis.
 
     Raises:
         NotFittedError: ``fit`` has not been called.
-        InputError: ``calibrator`` is not a stack, logits came without labels or cannot be used,
-            none were given for a calibrator without labels, or matplotlib is not installed.
+        InputError: ``calibrator`` is not a stack, logits were passed without labels or cannot be
+            used, a calibrator without labels needs both, or matplotlib is not installed.
     """
     fit: Fit = as_fit(calibrator)
     data, scale = labelled_texts(fit, logits, labels, covariates), fit.scale
@@ -107,17 +107,17 @@ def label_shares(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the distribution of labels over texts before and after calibration.
+    """Plot the share of each option, before and after calibration.
 
-    Marks are means of the stated and of the calibrated probabilities over all texts; bars, where
-    labels are given, are the shares of the labels.
+    Marks are the means of the stated and the calibrated probabilities over all texts. If labels are
+    passed, bars show their shares.
 
     Args:
-        calibrator: a fitted calibrator of one reader.
+        calibrator: a fitted calibrator for one judge.
         logits: option logits of texts, ``[m, K]``.
-        labels: options of all of these texts, ``[m]``, or of other texts from the same source.
+        labels: labels of these texts, ``[m]``, or of other texts from the same source.
         covariates: covariates of the texts, as in ``fit``.
-        ax: where to draw.
+        ax: the axis to draw on; by default a new one.
 
     Returns:
         The axis.

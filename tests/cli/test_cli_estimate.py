@@ -71,7 +71,7 @@ def test_labels_of_one_option_rank_nothing(refused, cordial, tables, number):
     tables[1].write_text(f"item_id,label\n{rows}")
     refused("l.csv|'3'|`cordial plan --by system`", "compare", *tables, *BY)
     shown = cordial("estimate", *tables).stdout
-    assert ("too few or identical" in shown) == (number == 1)
+    assert ("too few labels, or all identical" in shown) == (number == 1)
 
 
 def test_a_plan_says_how_texts_were_chosen(cordial, as_json, tables):

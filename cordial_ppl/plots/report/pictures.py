@@ -51,8 +51,8 @@ def _list_pictures(
         alt = "Labels and calibrated means, plotted against the judge's mean rating"
         yield "transfer", draw, alt, (COLUMN, 2.8)
         draw = partial(plots.label_shares, calibrator, texts.logits, names, texts.covariates)
-        alt = "Share of each option among the labels, as stated, and calibrated; the stated mean "
-        alt += f"is {before:.2f}, the calibrated mean {after:.2f}"
+        alt = "Share of each option among the labels, as stated, and after calibration; the mean "
+        alt += f"is {before:.2f} as stated and {after:.2f} after calibration"
         yield "transfer", draw, alt, (COLUMN, 2.8)
     panels = {"labels": np.eye(scale.size)[scored.labels]} | predicted
     stated = logits.argmax(axis=1)
@@ -74,7 +74,7 @@ def _list_pictures(
         yield "forecast", partial(plots.forecast, summary.forecast), alt, (COLUMN, 3.0)
     alt = ", ".join(f"{name} {weight:.2f}" for name, weight in summary.weights.items())
     size = COLUMN, 0.6 + 0.2 * len(summary.weights)
-    yield "weights", partial(plots.weights, calibrator), f"Weights: {alt}", size
+    yield "weights", partial(plots.weights, calibrator), f"Member weights: {alt}", size
 
 
 def _draw(draw: Callable[..., object], width: float, height: float) -> str:
