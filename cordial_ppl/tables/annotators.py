@@ -12,7 +12,7 @@ from cordial_ppl.tables.roles import PERSONAL, PLACEHOLDER, find_columns, neares
 PREFIX = "label_"
 """How the columns of annotators begin, where there is no column `label`."""
 
-STATISTICS = {"mean", "median", "majority", "std", "sd", "var", "min", "max", "low", "high", "n"}
+STATISTICS = {*"mean median majority average std sd var min max low high n count sum".split()}
 """Endings of columns that hold statistics of labels, and none of an annotator."""
 
 LABELS = ("score", "rating", *PERSONAL, "annotation", "grade", "mark", "value")

@@ -234,11 +234,10 @@ def _can_rename(names: tuple[str, ...], scale: Scale, free: bool) -> bool:
 
     Words may stand for numbers without a gap; such numbers for words or others only where free.
     """
-    if len(names) != scale.size:
-        return False
     old, new = ([parse_number(name) for name in group] for group in (names, scale.options))
     words, numbers = new == [None] * len(new), free and is_counting(new)
-    return (is_counting(old) and (words or numbers)) or (numbers and old == [None] * len(old))
+    fits = (is_counting(old) and (words or numbers)) or (numbers and old == [None] * len(old))
+    return fits and len(names) == scale.size
 
 
 def _scale_of_ratings(columns: Columns, options: Any) -> Scale:
@@ -263,12 +262,13 @@ def _scale_of(columns: Columns, group: dict[str, str]) -> Scale:
             f"{columns.path} must have columns for at least two options, with values in the chosen "
             f"rows; found {names}."
         )
-    whole = [n for n in map(parse_number, group) if n is not None and n.is_integer()]
-    steps = np.abs(np.diff(whole))
-    gap = len(whole) == len(group) and steps.min() == 1 < steps.max() <= len(group)
-    if gap or in_order(tuple(group)) != tuple(group):
-        problem = f"{columns.path}: the columns {names} are out of order or skip an option."
-        advice = "Name all options in order, including those without a reading"
+    numbers = [number for name in group if (number := parse_number(name)) is not None]
+    mixed, steps = 1 < len(numbers) < len(group), np.abs(np.diff(numbers))
+    gap = len(numbers) == len(group) and steps.min() == 1 < steps.max() <= len(group)
+    if gap or mixed or in_order(tuple(group)) != tuple(group):
+        fault = "mix numbers and words" if mixed else "are out of order or skip an option"
+        problem = f"{columns.path}: the columns {names} {fault}."
+        advice = "Rename columns that are not options, or name all options in order"
         raise SettingNeeded(problem, advice, "options", ("WORST", "...", "BEST"))
     with naming(columns.path):
         return Scale(tuple(group))
