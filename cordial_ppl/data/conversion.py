@@ -16,7 +16,10 @@ SUM_TOLERANCE = 1e-3
 
 
 def readings_from_probabilities(p: Any, *, source: Source = GIVEN) -> Float64[np.ndarray, "n K"]:
-    """Turn probabilities into logits, log p; zeros get a floor, as -inf does in logits.
+    """Turn probabilities into logits, log p; zeros get a floor.
+
+    A zero becomes the smallest probability of its row but at most 0.005, or 1e-4 if it stands
+    beside a single 1.
 
     Args:
         p: probabilities [n, K]; a row of NaN or zeros marks a text without a reading.

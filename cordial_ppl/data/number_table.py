@@ -23,6 +23,9 @@ MASKED = 1e3
 ONE_OPTION_FLOOR = float(np.log(1e-4))
 """Distance (nats) to the other options of a row in which a single option was read."""
 
+ZERO = float(np.log(0.005))
+"""What a probability of zero is at most: two digits do not tell it from half a percent."""
+
 
 class Unread(NamedTuple):
     """Options without a reading, which were floored.
@@ -140,7 +143,7 @@ class NumberTable:
     def floor(self, logits: np.ndarray, zeros: bool = False) -> Float64[np.ndarray, "n K"]:
         """Replace -inf by the smallest finite value of the row, and tell of it once.
 
-        Of probabilities, which have zeros, all on one option is a hard answer, not one unread.
+        Zeros among probabilities were read: beside several options they are half a percent at most.
         """
         rule = "finite and below 1e9 (for a missing option use -inf, or an empty cell in a file)"
         self.reject(~(logits < LARGEST), f"logits must be {rule}")
@@ -157,11 +160,11 @@ class NumberTable:
                 "NaN, or leave all its cells empty in a table."
             )
         lowest = np.where(missing, np.inf, logits).min(axis=1)
-        floors = lowest + np.where(read == 1, ONE_OPTION_FLOOR, 0.0)
-        told = missing & ~(zeros & (read == 1))[:, None]
-        if told.any():
-            first = self.name_cell(np.argwhere(told)[0])
-            self.tell(Unread(int(told.sum()), int(told.any(axis=1).sum()), len(logits), first))
+        several = np.minimum(lowest, ZERO) if zeros else lowest
+        floors = np.where(read == 1, lowest + ONE_OPTION_FLOOR, several)
+        if not zeros:
+            first, rows = self.name_cell(np.argwhere(missing)[0]), int(missing.any(axis=1).sum())
+            self.tell(Unread(int(missing.sum()), rows, len(logits), first))
         return np.where(missing, floors[:, None], logits)
 
     def _refuse_cells(self, values: Any, noun: str) -> None:

@@ -46,9 +46,6 @@ def test_missing_options_are_floored_and_counted_once():
     np.testing.assert_allclose(logits[0] - logits[0, 0], [0, 1, 0])
     np.testing.assert_allclose(logits[1], [-1, 0, 1])
     np.testing.assert_allclose(logits[3] - logits[3, 1], [0, 0, 4])
-    with pytest.warns(CordialWarning, match="1 missing reading in 1 of 1 rows"):
-        floored = readings_from_probabilities([[0.75, 0.25, 0]])
-    np.testing.assert_allclose(floored, np.log([[0.75, 0.25, 0.25]]))
     # The one option that was read stays the most probable.
     np.testing.assert_allclose(logits[2] - logits[2, 2], [np.log(1e-4), np.log(1e-4), 0])
 
@@ -161,3 +158,14 @@ def test_a_row_of_zeros_is_a_text_without_a_reading(convert):
         found = convert(values)
     np.testing.assert_array_equal(found, convert(np.where(values.any(1)[:, None], values, np.nan)))
     assert np.isnan(found).all(axis=1).tolist() == [False, True, True, False]
+
+
+def test_a_probability_of_zero_is_a_small_one(recwarn):
+    """Not as large as the others of its row, and no reading that is missing."""
+    halves, hard, mixed = cp.readings_from_probabilities(
+        [[0, 0, 0.5, 0.5, 0], [0, 0, 1, 0, 0], [0.95, 0.001, 0.049, 0, 0]]
+    )
+    assert not recwarn.list
+    np.testing.assert_allclose(np.exp(halves), [0.005, 0.005, 0.5, 0.5, 0.005])
+    np.testing.assert_allclose(np.exp(hard), [1e-4, 1e-4, 1, 1e-4, 1e-4])
+    np.testing.assert_allclose(np.exp(mixed), [0.95, 0.001, 0.049, 0.001, 0.001])
