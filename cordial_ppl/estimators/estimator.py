@@ -234,7 +234,8 @@ class Estimator[F: AnyFit](Parameters, ABC):
             InputError: ``level`` is not between 0 and 1, or the readings are invalid.
             NotFittedError: ``fit`` has not been called.
         """
-        low, high = self.classes_[label_range(self._probs(logits, covariates), check_level(level))]
+        ends = label_range(self._probs(logits, covariates), check_level(level))
+        low, high = self.classes_[ends[:: 1 if self.fit_.scale.rising else -1]]
         return like(logits, low, "label_low"), like(logits, high, "label_high")
 
     def score(

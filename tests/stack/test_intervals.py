@@ -6,6 +6,7 @@ from few_labels import LABELS, LOGITS, TEST, small
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cordial_ppl as cp
 from cordial_ppl.errors import InputError
 from cordial_ppl.stack.interval import HALVINGS, label_range, quantiles
 
@@ -85,3 +86,12 @@ def test_label_intervals_hold_labels(judge):
     wide = judge.predict_label_interval(TEST, level=0.99)
     ends = [np.searchsorted(judge.classes_, end) for end in wide]
     assert (ends[1] - ends[0] >= (last - first)[:, 0]).all()
+
+
+def test_label_intervals_rise_where_the_numbers_of_a_scale_fall():
+    logits, labels = LOGITS[:12], LABELS[:12]
+    up = cp.TemperatureScaling([1, 2, 3, 4, 5]).fit(logits, labels + 1)
+    down = cp.TemperatureScaling([5, 4, 3, 2, 1]).fit(logits, 5 - labels)
+    low, high = up.predict_label_interval(TEST)
+    assert (low <= high).all()
+    np.testing.assert_array_equal(down.predict_label_interval(TEST), (6 - high, 6 - low))

@@ -75,7 +75,8 @@ def name_predictions(
         probs: Their probabilities.
         ends: Lower and upper ends of the intervals of the means, if there are any.
     """
-    options, (first, last) = pl.Series(scale.options, dtype=pl.String), label_range(probs, LEVEL)
+    options = pl.Series(scale.options, dtype=pl.String)
+    first, last = label_range(probs, LEVEL)[:: 1 if scale.rising else -1]
     columns = {f"p_{option}": pl.Series(probs[:, k]) for k, option in enumerate(scale.options)}
     columns["mean"] = pl.Series(probs @ scale.values)
     columns |= zip(("mean_low", "mean_high"), map(pl.Series, ends), strict=False)
@@ -106,9 +107,7 @@ def add_extras(
             new = f"input_{new}"
         names[name] = new
         taken.add(new)
-    if not names:
-        return predictions
-    return predictions.hstack(table.columns.collect(*names).rename(names))
+    return predictions.hstack(table.columns.collect(*names).rename(names) if names else [])
 
 
 def predict_table(calibrator: Estimator, table: ReadingTable, output: Path) -> int:
