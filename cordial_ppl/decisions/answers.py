@@ -185,7 +185,7 @@ def monitor(
     texts = [range(size) for size in sizes] if texts is None else texts
     names = [check_cells("texts", *each) for each in zip(texts, sizes, strict=True)]
     unread = [each.unread for each in entered]
-    if drift.differ(unread[0], unread[-1]):
+    if lost := drift.differ(unread[0], unread[-1]):
         warn(
             f"{unread[-1].mean():.0%} of the texts have no reading in the last table "
             f"({unread[0].mean():.0%} in the first). The answer describes only the texts that the "
@@ -210,7 +210,7 @@ def monitor(
         if t == count - 1 and not again.all():
             same, rest = sketch(read.logits[again]), sketch(read.logits[~again])
             others = drift.compare(same, rest, fit.scale)
-    return monitoring.monitor(scores, stated, fit.scale, level)._replace(others=others)
+    return monitoring.monitor(scores, stated, fit.scale, level)._replace(others=others, lost=lost)
 
 
 def check_labels(

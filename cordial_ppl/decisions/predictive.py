@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.decisions.records import list_fields
+from cordial_ppl.errors import count
 from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.members import predict_each, predict_mixture
@@ -56,11 +57,11 @@ class LabelCheck(NamedTuple):
     @property
     def text(self) -> str:
         """The figures in a sentence."""
-        how = "worse than expected" if self.alarm else "about as well as expected"
-        texts = "1 new text" if self.labels == 1 else f"{self.labels:,} new texts"
+        worse = self.alarm or self.evidence >= 1 / RATE
+        how = "worse than expected" if worse else "about as well as expected"
         return (
-            f"The calibrator predicts the labels of {texts} {how}: log loss "
-            f"{self.loss:.2f} nats, expected {self.expected:.2f} ({self.lower:.2f} to "
+            f"The calibrator predicts the labels of {count(self.labels, 'new text')} {how}: log "
+            f"loss {self.loss:.2f} nats, expected {self.expected:.2f} ({self.lower:.2f} to "
             f"{self.upper:.2f}), p = {self.p:.2g}"
         )
 

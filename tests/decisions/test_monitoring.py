@@ -187,3 +187,14 @@ def test_an_estimator_stands_for_its_fit_and_anything_else_is_refused(ask):
     for wrong in (3, None, {}):
         with pytest.raises(cp.InputError, match="its fit_ attribute.*; got "):
             ask(wrong)
+
+
+def test_a_judge_that_leaves_texts_unread_is_not_the_same(stack):
+    """However much it repeats itself on the others."""
+    before = np.concatenate([TEST] * 3)
+    after = np.where(np.arange(len(before))[:, None] % 3, before, np.nan)
+    assert cp.monitor(stack, before, before).answer == "yes"
+    with pytest.warns(cp.CordialWarning, match="33%"):
+        found = cp.monitor(stack, before, after)
+    assert found.answer == "cannot say" and found.to_dict()["lost"] and found.more is None
+    assert "without a reading" in str(found).splitlines()[0]

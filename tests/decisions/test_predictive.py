@@ -126,3 +126,9 @@ def test_a_text_is_one_observation(stack):
             answers.check_labels(fitted.fit_, TEXTS.logits[100:120], ["6"] * 20)
     with pytest.raises(cp.NotFittedError):
         answers.check_labels(cp.Cordial().fit_, LOGITS, LABELS)
+
+
+def test_words_follow_the_evidence(stack):
+    """Labels may weigh against the calibrator where their mean loss is high only by chance."""
+    check = cp.check_labels(stack, LOGITS[:30], LABELS[:30])._replace(p=0.2, evidence=1.0)
+    assert "about as well" in check.text and "worse" in check._replace(evidence=30.0).text

@@ -39,7 +39,7 @@ class Bias(NamedTuple):
         """Return the bias in one sentence."""
         side = "low" if self.residual > 0 else "high"
         return (
-            f"{self.column} {self.group!r} is rated {abs(self.residual):.1f} too {side} even after "
+            f"{self.column} {self.group!r} is rated {abs(self.residual):.2g} too {side} even after "
             f"calibration ({self.labels} labels; p = {max(self.p, 0.001):.3f}, corrected for all "
             f"columns). Use estimates by {self.column}, and label more texts from {self.group!r}."
         )
