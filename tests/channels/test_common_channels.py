@@ -142,7 +142,7 @@ def test_likelihoods_of_gamma_functions_are_not_slow(name):
 def test_a_slow_channel_is_warned_of(monkeypatch):
     slow = Channel("halving", halving)
     monkeypatch.setattr(programs, "PATIENCE", 0.01)
-    with pytest.warns(cp.CordialWarning, match="'halving' takes .* ns per option"):
+    with pytest.warns(cp.CordialWarning, match="'halving' takes .* ns per text and option"):
         finding = exactness.check_speed(take_trial(slow, LOGITS, LABELS, None))
     # Three hundred times.
     assert finding.status == "warn" and finding.figures["ratio"] > 50
