@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float64, Int64
 
 from cordial_ppl.data.checks import check_cells
 from cordial_ppl.data.containers import unmasked
+from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.number_table import is_unread
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits
@@ -107,6 +108,7 @@ def plan(
         InputError: the readings are invalid, fewer than n texts have no label, or `groups`,
             `clusters` or `labelled` do not fit the readings.
     """
+    groups, clusters = aligned(logits, groups, "groups"), aligned(logits, clusters, "clusters")
     logits = as_logits(logits, gaps=True)
     scale = Scale.of(options, logits.shape[1])
     codes = np.zeros(len(logits), np.int64) if groups is None else _number("groups", groups, logits)
@@ -123,8 +125,7 @@ def plan(
     read = ~np.isnan(scores)
     if read.any():
         _warn_of_sameness(logits[read], scores[read], scale)
-    has_label = np.zeros(len(scores), bool)
-    has_label[labelled_rows] = True
+    has_label = np.isin(np.arange(len(scores)), labelled_rows)
     rng = np.random.default_rng(seed)
     if clusters is None:
         rows = _spread(scores, codes, has_label, n, rng)

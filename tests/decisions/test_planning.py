@@ -1,6 +1,9 @@
 """Plans: which texts to label, in which order, and with which probability."""
 
+from typing import Any
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -143,3 +146,18 @@ def test_what_is_warned_of():
 def test_bad_input(settings, message):
     with pytest.raises(cp.InputError, match=message):
         cp.plan(LOGITS, **{"n": 5} | settings)
+
+
+@pytest.mark.parametrize("noun", ["groups", "clusters"])
+def test_names_of_groups_and_clusters_follow_the_index_of_the_readings(noun):
+    frame = pd.DataFrame(LOGITS, index=[f"t{row}" for row in range(60)])
+    names = pd.Series(np.arange(60) % 30, index=frame.index, name=noun)
+
+    def choose(readings, cells):
+        settings: dict[str, Any] = {noun: cells}
+        return cp.plan(readings, 20, **settings).rows
+
+    shuffled = names.sample(frac=1, random_state=0)
+    np.testing.assert_array_equal(choose(frame, shuffled), choose(LOGITS, names.to_numpy()))
+    with pytest.raises(cp.InputError, match=f"{noun} and readings have different indexes"):
+        choose(frame, names.reset_index(drop=True))
