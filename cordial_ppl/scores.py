@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from cordial_ppl.data.checks import check_level, check_number
 from cordial_ppl.data.containers import as_cells, as_numbers
+from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.labelling import as_weights
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, name_rows
@@ -56,7 +57,8 @@ def neg_log_loss(estimator: Any, logits: Any, labels: Any) -> float:
         Minus the log loss, in nats; greater is better.
     """
     probs = np.asarray(estimator.predict_proba(logits))
-    return -log_loss(probs, Scale.of(list(estimator.classes_), probs.shape[1]).encode(labels))
+    scale = Scale.of(list(estimator.classes_), probs.shape[1])
+    return -log_loss(probs, scale.encode(aligned(logits, labels, "labels")))
 
 
 def rps(probs: ArrayLike, labels: ArrayLike, *, per_text: bool = False) -> Any:
@@ -296,5 +298,4 @@ def _predictions(
 ) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"]]:
     """Check predictions and the labels (or stated classes) that go with them."""
     p = as_probabilities(probs)
-    labels = as_cells(labels, name, len(p))
-    return p, Scale.default(p.shape[1]).encode(labels, noun=name)
+    return p, Scale.default(p.shape[1]).encode(as_cells(labels, name, len(p)), noun=name)

@@ -343,6 +343,16 @@ def test_covariates_and_users_follow_the_index():
         shift.predict_proba(probs, users[1:])
 
 
+def test_a_score_by_log_loss_follows_the_index():
+    frame, labels = pandas.DataFrame(LOGITS).add_prefix("logit_"), pandas.Series(LABELS)
+    judge = cp.TemperatureScaling().fit(frame, labels)
+    shuffled = labels.sample(frac=1, random_state=0)
+    expected = cp.scores.neg_log_loss(judge, frame, LABELS)
+    assert cp.scores.neg_log_loss(judge, frame, shuffled) == expected
+    with pytest.raises(cp.InputError, match="labels and readings have different indexes"):
+        cp.scores.neg_log_loss(judge, frame, shuffled.add_prefix("t"))
+
+
 @pytest.mark.parametrize("piped", [False, True])
 @pytest.mark.parametrize(
     "options", [("poor", "fair", "good", "great", "best"), STARS, range(1, 6), range(5, 0, -1)]
