@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-import numpyro.distributions as dist
 from jaxtyping import Float, Int
+from numpyro import distributions as dist
 from numpyro.primitives import Messenger
 from numpyro.util import not_jax_tracer
 

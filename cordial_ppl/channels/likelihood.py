@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
+from numpyro import distributions as dist
 from numpyro.distributions import constraints
 from numpyro.primitives import Messenger
 from numpyro.util import not_jax_tracer

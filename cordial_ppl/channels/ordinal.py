@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
+from numpyro import distributions as dist
 from numpyro.distributions import constraints
 from numpyro.util import not_jax_tracer
 

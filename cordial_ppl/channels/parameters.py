@@ -70,7 +70,8 @@ class VectorParameters(NamedTuple):
 
 def make_prior(name: str, *shape: int) -> Any:
     """Make the prior of a parameter, by the name of its site: one number, or an array of them."""
-    import numpyro.distributions as dist
+    # After ArviZ, whose NumPyro is lazy, `import numpyro.distributions` would load it twice.
+    from numpyro import distributions as dist
 
     family, loc, scale = PRIORS[name]
     prior = getattr(dist, family)(loc, scale)

@@ -71,9 +71,9 @@ class KnownSite(Site):
     @property
     def transform(self) -> Any:
         """Bijection from the unconstrained value to the parameter."""
-        from numpyro.distributions import biject_to
+        from numpyro import distributions as dist
 
-        return biject_to(make_prior(self.name, *self.shape).support)
+        return dist.biject_to(make_prior(self.name, *self.shape).support)
 
     @property
     def kind(self) -> str:

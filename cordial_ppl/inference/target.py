@@ -144,7 +144,7 @@ class Target:
         self, flat: Float[Array, " P"], prior: Prior, readings: Readings
     ) -> Float[Array, " P"]:
         """Split the log prior density that draws follow; a site's terms sum to its density."""
-        import numpyro.distributions as dist
+        from numpyro import distributions as dist
 
         terms = dist.Normal(prior.loc, prior.scale).log_prob(flat)
         free = [site for site in self.sites if not site.gaussian]

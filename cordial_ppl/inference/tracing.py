@@ -9,8 +9,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
 from jaxtyping import Array, Float
+from numpyro import distributions as dist
 from numpyro import handlers
 from numpyro.distributions import biject_to
 

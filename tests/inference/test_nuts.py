@@ -1,5 +1,7 @@
 """NUTS samples the NumPyro model itself; our own density and the default posterior must agree."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from functools import partial
 
@@ -143,3 +145,16 @@ def test_the_default_agrees_with_nuts(name, size):
     assert judged.divergences == int(figures["diverging"].sum()) < 20
     assert set(figures) == {"diverging", "acceptance_rate", "energy", "n_steps"}
     assert {np.shape(own) for own in figures.values()} == {(2000,)}
+
+
+def test_nuts_samples_where_arviz_was_imported_first():
+    program = """
+import arviz, cordial_ppl as cp
+texts = cp.synthetic.reviews(20)
+cp.ChannelCalibrator("location", inference="mode").fit(texts.logits, texts.labels)
+found = cp.fit_nuts("location", texts.logits, texts.labels, draws=5, warmup=5, chains=1)
+assert found.draws.shape[0] == 5
+"""
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
