@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from cordial_ppl.channels import is_ours
 from cordial_ppl.data.labelled import TILE, Data, pad, texts_last, without_labels
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.errors import warn
@@ -160,19 +161,19 @@ def run_pcn(
 
 
 def note_time(target: Target, seconds: float, terms: int) -> None:
-    """Note what a run of a channel's density took; warn once if it takes long and is slow.
+    """Note what a run of a channel's density took; warn once if it is slow and not ours.
 
     Args:
         target: the channel.
         seconds: of the run, which compiled nothing.
         terms: how many probabilities it computed: of points, texts and options.
     """
-    before, target.pace = target.seconds, min(target.pace, seconds / terms)
-    target.seconds += seconds
-    if before <= PATIENCE < target.seconds and target.pace > SLOW * PACE:
+    before, pace = target.seconds, min(target.pace, seconds / terms)
+    target.seconds, target.pace = before + seconds, pace
+    if not is_ours(target.channel) and before <= PATIENCE < target.seconds and pace > SLOW * PACE:
         warn(
-            f"evaluating channel {target.channel.name!r} takes {1e9 * target.pace:.0f} ns per "
-            f"text and option, about {target.pace / PACE:.0f} times as long as the mixture, so "
+            f"evaluating channel {target.channel.name!r} takes {1e9 * pace:.0f} ns per "
+            f"text and option, about {pace / PACE:.0f} times as long as the mixture, so "
             "fits are proportionally slower. If the model uses a function that JAX computes in "
             "many steps, such as betainc, look for a closed form."
         )

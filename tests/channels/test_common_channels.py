@@ -1,5 +1,7 @@
 """Sixteen plain NumPyro channels: each fits as bare NUTS does, or is refused with true words."""
 
+import warnings
+
 import common_channels as common
 import jax
 import jax.numpy as jnp
@@ -10,9 +12,10 @@ from few_labels import LABELS, LOGITS, TEST
 
 import cordial_ppl as cp
 from cordial_ppl.channels import Channel
+from cordial_ppl.channels.forms import scalar
 from cordial_ppl.channels.likelihood import as_ordinal
 from cordial_ppl.data.readings import as_logits, label_histogram
-from cordial_ppl.evaluation.checks import exactness
+from cordial_ppl.evaluation.checks import check_channel, exactness
 from cordial_ppl.evaluation.checks.density import check_finite
 from cordial_ppl.evaluation.checks.trial import take_trial
 from cordial_ppl.inference import programs
@@ -136,7 +139,7 @@ def halving(readings, labels=None):
 def test_likelihoods_of_gamma_functions_are_not_slow(name):
     report = exactness.check_speed(take_trial(channel(name), LOGITS, LABELS, SEEN))
     # Twice and seven times; two beta functions an option took 3,000 times as long.
-    assert report.figures["ratio"] < 40
+    assert report and report.figures["ratio"] < 40
 
 
 def test_a_slow_channel_is_warned_of(monkeypatch):
@@ -145,4 +148,19 @@ def test_a_slow_channel_is_warned_of(monkeypatch):
     with pytest.warns(cp.CordialWarning, match="'halving' takes .* ns per text and option"):
         finding = exactness.check_speed(take_trial(slow, LOGITS, LABELS, None))
     # Three hundred times.
-    assert finding.status == "warn" and finding.figures["ratio"] > 50
+    assert finding and finding.status == "warn" and finding.figures["ratio"] > 50
+
+
+def test_a_channel_of_the_package_is_not_called_slow_on_a_busy_machine(monkeypatch):
+    monkeypatch.setattr(programs, "PATIENCE", 0.0)
+    monkeypatch.setattr(programs, "PACE", 1e-15)
+    texts = cp.synthetic.reviews(20, options=6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cp.ChannelCalibrator("bridge").fit(texts.logits, texts.labels)
+
+
+def test_the_speed_of_a_fit_without_moves_is_left_out():
+    easy, checks = Channel("easy", scalar), (exactness.check_speed, exactness.check_diagnostics)
+    report = check_channel(easy, LOGITS, LABELS[:1], checks=checks)
+    assert "inf times" not in report.text and report["diagnostics"].status == "pass"
