@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from cordial_ppl.data.checks import check_cells
+from cordial_ppl.data.checks import check_cells, check_seed
 from cordial_ppl.data.containers import unmasked
 from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.number_table import is_unread
@@ -105,8 +105,8 @@ def plan(
         chosen, the probability of each text is n_g / (N_g - l_g).
 
     Raises:
-        InputError: the readings are invalid, fewer than n texts have no label, or `groups`,
-            `clusters` or `labelled` do not fit the readings.
+        InputError: the readings or the seed are invalid, fewer than n texts have no label, or
+            `groups`, `clusters` or `labelled` do not fit the readings.
     """
     groups, clusters = aligned(logits, groups, "groups"), aligned(logits, clusters, "clusters")
     logits = as_logits(logits, gaps=True)
@@ -126,7 +126,7 @@ def plan(
     if read.any():
         _warn_of_sameness(logits[read], scores[read], scale)
     has_label = np.isin(np.arange(len(scores)), labelled_rows)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_seed(seed))
     if clusters is None:
         rows = _spread(scores, codes, has_label, n, rng)
         chance = share_drawn(codes[rows].tolist(), codes[~has_label].tolist())

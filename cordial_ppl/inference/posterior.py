@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from cordial_ppl.channels.channel import Channel, count_levels
+from cordial_ppl.data.checks import check_number
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, as_logits, as_logits_of_readers, name_readers
@@ -77,17 +78,18 @@ class Posterior:
 
     def mean(self) -> dict[str, np.ndarray]:
         """Compute the posterior mean of each parameter in its own units."""
-        return {
-            name: np.tensordot(self.weights, value, axes=1)
-            for name, value in self.parameters().items()
-        }
+        return {k: np.tensordot(self.weights, v, axes=1) for k, v in self.parameters().items()}
 
     def quantile(self, level: float) -> dict[str, np.ndarray]:
         """Compute the weighted quantile of each parameter in its own units.
 
         Args:
-            level: level of the quantile, between 0 and 1.
+            level: level of the quantile, from 0 to 1.
+
+        Raises:
+            InputError: the level is not a number from 0 to 1.
         """
+        level = check_number("level", level, high=1)
         return {
             name: np.quantile(value, level, axis=0, weights=self.weights, method="inverted_cdf")
             for name, value in self.parameters().items()

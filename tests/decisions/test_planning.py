@@ -141,6 +141,7 @@ def test_what_is_warned_of():
         ({"labelled": ["t1"]}, "got .'t1'"),
         ({"labelled": np.ones(60, bool)}, "positions of texts"),
         ({"options": ("1", "2")}, "5 columns but 2 options"),
+        ({"seed": -1}, "seed must be a whole number from 0 to 4294967295; got -1"),
     ],
 )
 def test_bad_input(settings, message):

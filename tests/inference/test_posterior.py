@@ -93,6 +93,13 @@ def test_quantiles_are_weighted(level):
     assert found["bias"].shape == (3,)
 
 
+@pytest.mark.parametrize("level", [1.5, -0.1, NAN])
+def test_a_level_of_no_quantile_is_refused(level):
+    assert POSTERIOR.quantile(0)["offset"] == DRAWS[:, 1].min()
+    with pytest.raises(InputError, match="level must be a number from 0 to 1; got"):
+        POSTERIOR.quantile(level)
+
+
 def test_predictions_average_the_draws():
     readings = Readings(jnp.asarray(LOGITS), jnp.asarray(HISTOGRAM))
     each = jax.jit(jax.vmap(partial(POSTERIOR.target.probs, readings=readings)))
