@@ -44,8 +44,7 @@ class Scale:
         numbered: whether predictions are numbers, because the options were given so.
 
     Raises:
-        InputError: there are fewer than two options, a name is empty or occurs twice, or numbers
-            neither rise nor fall.
+        InputError: there are fewer than two options, or a name is empty or occurs twice.
     """
 
     options: tuple[str, ...]
@@ -79,7 +78,7 @@ class Scale:
         if twice:
             raise InputError(f"options must be distinct; {twice[0]!r} occurs twice in {names}.")
         if abs(np.sign(np.diff(self.values)).sum()) < len(names) - 1:
-            raise InputError(f"options must rise or fall; found {list_names(names)}. Sort them.")
+            warn(f"the numbers {list_names(names)} neither rise nor fall. Sort the options.")
 
     @classmethod
     def default(cls, size: int) -> "Scale":
@@ -204,8 +203,7 @@ class Scale:
         finite = [number for number in numbers if number is not None]
         if self.numbers is not None or not finite or min(finite) < 1 or max(finite) > self.size:
             return self
-        names = tuple(str(i + 1) for i in range(self.size))
-        first, last = self.options[0], self.options[-1]
+        names, (first, *_, last) = tuple(str(i + 1) for i in range(self.size)), self.options
         if max(finite) < self.size:
             listed = ", ".join(f"{number:g}" for number in sorted(finite))
             raise SettingNeeded(
@@ -296,8 +294,10 @@ class Scale:
         """Return the position of an option, or of a number between two, if they are in order."""
         position, number = self._position(label), parse_number(label)
         order = np.argsort(self.numerals)
+        ordered = {*np.diff(order).tolist()} in ({1}, {-1})
         low, *_, high = self.numerals[order]
-        if number is None or not low < number < high or self._may_be_thousands(label):
+        free = ordered and position is None and not self._may_be_thousands(label)
+        if number is None or not free or not low < number < high:
             return position
         return float(np.interp(number, self.numerals[order], order))
 
@@ -387,6 +387,5 @@ def _fold(name: str) -> str:
 
 def _numbers(names: Sequence[str]) -> dict[float, int] | None:
     """Number the positions by the names' numbers; None if one is no number."""
-    numbers = [parse_number(name) for name in names]
-    positions = {number: i for i, number in enumerate(numbers) if number is not None}
+    positions = {n: i for i, name in enumerate(names) if (n := parse_number(name)) is not None}
     return positions if positions and len(positions) == len(names) else None

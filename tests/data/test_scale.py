@@ -104,8 +104,6 @@ def test_options_are_counted_against_the_readings():
         (["a", " "], 2, "an empty name"),
         (["1", "1.0"], 2, "'1' occurs twice"),
         (["a", "a "], 2, "'a' occurs twice"),
-        ([1, 3, 2], 3, "must rise or fall; found '1', '3', '2'"),
-        (["5", "-1", "0"], 3, "rise or fall"),
     ):
         with pytest.raises(InputError, match=message):
             Scale.of(options, size)
@@ -151,3 +149,11 @@ def test_a_long_scale_is_warned_of() -> None:
     for size, problem in (15, "three times as long"), (51, "'mixture-vector' and 'bridge', seldom"):
         with pytest.warns(cp.CordialWarning, match=f"{problem}.* to fewer options, for example 11"):
             settings.check(np.zeros((3, size)), {})
+
+
+@pytest.mark.parametrize("options", [[1, 3, 2], ["5", "-1", "0"]])
+def test_numbers_that_neither_rise_nor_fall_are_warned_of(options, recwarn):
+    Scale.of(options)
+    assert ["neither rise nor fall" in str(each.message) for each in recwarn.list] == [True]
+    for ordered in (sorted(map(int, options)), ["worst", "1", "0"]):
+        assert Scale.of(ordered).size == 3 and len(recwarn.list) == 1

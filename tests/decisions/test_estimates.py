@@ -368,7 +368,7 @@ def test_a_group_and_an_option_without_labels_are_not_known():
         ({"rows": ROWS + 0.5}, "rows"),
         ({"rows": np.zeros(40, int)}, "the same position for two texts"),
         ({"rows": ROWS + TEXTS}, "rows .* .0..299."),
-        ({"rows": np.arange(40)}, r"logits\[0\] .* label 0"),
+        ({"rows": np.arange(40)}, r"logits\[0\] .* labelled text 0"),
         ({"groups": NAMES[:-1]}, "groups .* 300 texts; got 299"),
         ({"groups": [*NAMES[:-1], " "]}, "groups are missing in row 299"),
         ({"groups": np.arange(TEXTS)}, "300 groups, but at most 200"),
