@@ -17,11 +17,12 @@ the rounded mean; gains are over the first way.
 
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from measurement import Key, Line, Means, Measurement
+from measurement import Line, Means, Measurement
 from real import folder_of, readings_of
 
 import cordial_ppl as cp
@@ -153,17 +154,15 @@ def run(draw: int, panel: str, task: str, reader: str, n: int) -> Iterator[Line]
             yield {"score": score, "way": way, "loss": loss, "gain": gain}
 
 
-def list_cells(draw: int) -> Iterator[Key]:
-    """List panel, task, reader and number of texts."""
-    for name, panel in PANELS.items():
-        for n in BUDGETS:
-            yield from ((name, task, reader, n) for task in panel.tasks for reader in panel.readers)
-
-
 MEASUREMENTS = (
     Measurement(
         "annotators",
-        list_cells,
+        lambda draw: (
+            (name, *pair, n)
+            for name, panel in PANELS.items()
+            for n in BUDGETS
+            for pair in product(panel.tasks, panel.readers)
+        ),
         run,
         Means("set task reader texts", "score set* texts* way", alike="set task texts"),
         3,

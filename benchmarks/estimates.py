@@ -336,11 +336,6 @@ def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
         yield line
 
 
-def list_cells(draw: int) -> Iterator[Key]:
-    """List set, design and number of labels."""
-    return itertools.product((*COLUMNS, *MADE), DESIGNS, BUDGETS)
-
-
 def run(draw: int, source: str, design: str, n: int, rivals: bool = False) -> Any:
     """Draw, fit and estimate; nothing where a set has no such design."""
     pairs = list_pairs(source)
@@ -353,7 +348,9 @@ def run(draw: int, source: str, design: str, n: int, rivals: bool = False) -> An
     return {"|".join(cell): np.round(records, 5).tolist() for cell, records in cells.items()}
 
 
+RIVALS = functools.partial(run, rivals=True)
+CELLS = [*itertools.product((*COLUMNS, *MADE), DESIGNS, BUDGETS)]
 MEASUREMENTS = (
-    Measurement("estimates", list_cells, run, tabulate, 4),
-    Measurement("estimates-rivals", list_cells, functools.partial(run, rivals=True), tabulate, 2),
+    Measurement("estimates", lambda _: CELLS, run, tabulate, 4),
+    Measurement("estimates-rivals", lambda _: CELLS, RIVALS, tabulate, 2),
 )

@@ -102,13 +102,8 @@ def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
         yield line | list_lowest("lowest", holds, [each["set"] for each in some])
 
 
+LOSSES = Means(CELL, "labels set*", alike="set task reader")
 MEASUREMENTS = (
-    Measurement(
-        "planning-loss",
-        list_cells,
-        compare_losses,
-        Means(CELL, "labels set*", alike="set task reader"),
-        4,
-    ),
+    Measurement("planning-loss", list_cells, compare_losses, LOSSES, 4),
     Measurement("planning-means", list_cells, estimate_means, tabulate, 40),
 )

@@ -237,13 +237,8 @@ def _demonstrations(products: Products) -> Outcome:
     return None, "no language model can read synthetic texts"
 
 
-NAMES = {
-    "paper": "CORDIAL",
-    "logit-stack": "logit stack",
-    "vector": "vector scaling",
-    "dirichlet": "Dirichlet calibration",
-    "raw": "raw reading",
-}
+NAMES = {"paper": "CORDIAL", "logit-stack": "logit stack", "vector": "vector scaling"}
+NAMES |= {"dirichlet": "Dirichlet calibration", "raw": "raw reading"}
 """What the outcomes call methods."""
 
 TESTS: dict[str, Test] = {

@@ -1,7 +1,7 @@
 """The page of the documentation on what the paper states and what comes out here."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from findings import list_findings
@@ -33,9 +33,7 @@ def write_page(folder: Path, ledger: Ledger, draws: int, path: Path) -> None:
     findings, numbers = list_findings(products), [*state_numbers(products)]
     cells = [*state_table(products)]
     held = Counter(finding.held for finding in findings)
-    rows = [
-        (each.text, each.place, each.criterion, each.ours, WORDS[each.held]) for each in findings
-    ]
+    rows = [(row.text, row.place, row.criterion, row.ours, WORDS[row.held]) for row in findings]
     untested = f" and {held[None]} was not tested" if held[None] else ""
     how = (
         f"Numbers after ± are standard errors, in most cases over {draws} draws of labels. *Yes* "
@@ -54,18 +52,13 @@ def write_page(folder: Path, ledger: Ledger, draws: int, path: Path) -> None:
         lay_out(("finding", "section", "reproduced if", "ours", ""), rows),
         "## Numbers in the text",
         f"Of the {len(numbers)} numbers in the paper's text, {_count(numbers)}.",
-        lay_out(("section", "number", "paper", "ours", ""), map(_cells, numbers)),
+        lay_out(("section", "number", "paper", "ours", ""), numbers),
         "## Table 1",
         "Each cell shows the paper's log loss, our log loss, and whether the two agree. Of the "
         f"{len(cells)} cells, {_count(cells)}.",
         _grid(cells),
     )
     path.write_text("\n\n".join(part.strip() for part in parts) + "\n", "utf-8")
-
-
-def _cells(row: Row) -> Sequence[str]:
-    what = f"{row.what} ({row.why})" if row.why else row.what
-    return row.place, what, row.paper, row.ours, row.verdict
 
 
 def _grid(cells: Iterable[Row]) -> str:
@@ -79,12 +72,7 @@ def _grid(cells: Iterable[Row]) -> str:
 
 
 def _count(rows: Iterable[Row]) -> str:
-    words = {
-        "yes": "are reproduced",
-        "near": "are near",
-        "no": "are not",
-        "not made": "are missing",
-    }
+    verb = {"yes": "are reproduced", "near": "are near", "no": "are not", "not made": "are missing"}
     counts = Counter(row.verdict for row in rows)
-    parts = [f"{counts[key]} {text}" for key, text in words.items() if counts[key]]
+    parts = [f"{counts[key]} {text}" for key, text in verb.items() if counts[key]]
     return " and ".join([", ".join(parts[:-1])] * (len(parts) > 1) + parts[-1:])

@@ -49,7 +49,6 @@ class Row(NamedTuple):
     paper: str
     ours: str
     verdict: str
-    why: str = ""
 
 
 class Products(NamedTuple):
@@ -149,11 +148,12 @@ def _compare(products: Products, entry: dict[str, Any]) -> Iterator[Row]:
 
 def _row(place: str, what: str, paper: Any, ours: dict[str, Ours], why: str = "") -> Row:
     shown, low, high = _read(paper)
+    what += f" ({why})" if why else ""
     if not ours:
-        return Row(place, what, shown, NOTHING, "not made", why)
+        return Row(place, what, shown, NOTHING, "not made")
     least, most = (choose(ours.values(), key=lambda each: each.value) for choose in (min, max))
     text = " to ".join(dict.fromkeys((write(*least), write(*most))))
-    return Row(place, what, shown, text, _judge(low, high, [*ours.values()]), why)
+    return Row(place, what, shown, text, _judge(low, high, [*ours.values()]))
 
 
 def _read(paper: Any) -> tuple[str, float, float]:
