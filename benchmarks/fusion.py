@@ -23,15 +23,12 @@ from cordial_ppl.stack.entering import enter, predict
 from cordial_ppl.tables import match_labels, read_labels, read_several
 
 READERS = (
-    "gpt-4o-mini_geval",
-    "deepseek-r1-distill-qwen-32b",
-    "qwen2.5",
-    "gpt-4o_cot1",
-    "gpt-4o_cot3",
+    *("gpt-4o-mini_geval", "deepseek-r1-distill-qwen-32b"),
+    *("qwen2.5", "gpt-4o_cot1", "gpt-4o_cot3"),
 )
 SUMMEVAL, WMT = "summeval_logits", "wmt23_esa_users"
 TEST = 800
-FEW = range(5)
+FEW = range(2)
 """Draws with Dirichlet calibration of all readings at once, which takes longest by far."""
 
 
@@ -86,11 +83,10 @@ def compare(
     fusion = cp.Fusion.paper(**names) if paper else cp.Fusion(**names, prior=prior)
     fusion.fit(logits, labels)
     mean = cp.RawReading().fit(average_reading(texts.pool))
+    alone = LogitFusion(**names, **literal).fit(logits, labels)
     predictions = {
         "fusion": fusion.predict_proba(texts.report),
-        "without channels": LogitFusion(**names, **literal)
-        .fit(logits, labels)
-        .predict_proba(texts.report),
+        "without channels": alone.predict_proba(texts.report),
         "average reading": mean.predict_proba(average_reading(texts.report)),
     }
     if whole:
@@ -106,10 +102,7 @@ def compare(
     best = f"reader {fusion.best_reader_}"
     if best in predictions:
         predictions["best reader by CV"] = predictions[best]
-    return {
-        name: cp.scores.log_loss(probs, texts.truth, per_text=True)
-        for name, probs in predictions.items()
-    }
+    return {k: cp.scores.log_loss(v, texts.truth, per_text=True) for k, v in predictions.items()}
 
 
 def run(draw: int, source: str, task: str, n: int, shuffled: bool = False) -> Iterator[Line]:

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 from embedded import TASKS
-from fusion import EMBEDDED, FEW, compare, load
+from fusion import EMBEDDED, compare, load
 from ledger import Ledger
 from measurement import average
 from product import Product, Record, bold, number, spread, tabulate
@@ -13,8 +13,8 @@ from product import Product, Record, bold, number, spread, tabulate
 from cordial_ppl.scores import paired_bootstrap
 
 BUDGETS = (5, 10, 20, 50, 100, 200, 500)
-CONCATENATED = (20,)
-"""Budgets of Dirichlet calibration of all readings at once, which takes longest by far."""
+CONCATENATED, FEW = (20,), range(5)
+"""Budgets, draws of Dirichlet calibration of all readings at once, which take longest by far."""
 
 
 def fusion_gains(
