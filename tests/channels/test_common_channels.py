@@ -82,12 +82,16 @@ def test_what_is_observed_beside_the_labels_is_refused_as_that():
 def test_a_gradient_that_is_not_finite_is_named(method):
     with pytest.raises(cp.InputError, match="its gradient for spread is not"):
         fit("censored_ends", method)
-    assert fit("censored_ends").diagnostics.trusted
     finding = check_finite(take_trial(channel("censored_ends"), LOGITS, LABELS, SEEN))
     assert "finite, but the gradient is not" in finding.words
     # What the message says to do.
     mended = Channel("mended", common.censored(1e6))
     assert np.isfinite(cp.fit_channel(mended, LOGITS, LABELS, method="mode").draws).all()
+
+
+@pytest.mark.nightly
+def test_the_default_needs_no_gradient():
+    assert fit("censored_ends").diagnostics.trusted
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,7 @@ def check(found, mean, spread):
     assert found.draws.std() == pytest.approx(spread, rel=4 / np.sqrt(ess))
 
 
+@pytest.mark.nightly
 def test_it_is_compiled_once_for_other_labels_priors_and_seeds():
     target = build_target(cp.channels.Channel("steep", steep), 5)
     own = Prior(*map(np.array, target.prior))
