@@ -27,8 +27,9 @@ from cordial_ppl.estimators.subsets import make_cases
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference import accelerator, lanes
 from cordial_ppl.inference.case import Case
+from cordial_ppl.inference.effort import DEFAULT_EFFORT
 from cordial_ppl.inference.fitting import fit_cases
-from cordial_ppl.inference.sampler import DEFAULT_EFFORT, PRECISION
+from cordial_ppl.inference.state import PRECISION
 from cordial_ppl.inference.target import Target, build_target
 
 LABELS, REPORT, POOL = 20, 40, 2000

@@ -16,12 +16,13 @@ from cordial_ppl.data.readings import Readings
 from cordial_ppl.estimators.named import Cordial
 from cordial_ppl.estimators.subsets import make_cases
 from cordial_ppl.inference.case import Case
+from cordial_ppl.inference.effort import DEFAULT_EFFORT
 from cordial_ppl.inference.fitting import choose_prior, sample_default
 from cordial_ppl.inference.importance import resample
+from cordial_ppl.inference.predictions import predict_draws
 from cordial_ppl.inference.priors import LearnedPrior, reading_spread
-from cordial_ppl.inference.programs import predict_draws
-from cordial_ppl.inference.sampler import DEFAULT_EFFORT, PRECISION
 from cordial_ppl.inference.sites import Site
+from cordial_ppl.inference.state import PRECISION
 from cordial_ppl.inference.target import Target
 from cordial_ppl.stack.members import CalibratorMember, ChannelMember
 from cordial_ppl.stack.stacking import MIN_LABELS

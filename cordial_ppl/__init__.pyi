@@ -54,8 +54,8 @@ from cordial_ppl.inference.channel_fits import fit_channel as fit_channel
 from cordial_ppl.inference.channel_fits import fit_laplace as fit_laplace
 from cordial_ppl.inference.channel_fits import fit_nuts as fit_nuts
 from cordial_ppl.inference.diagnostics import Diagnostics as Diagnostics
+from cordial_ppl.inference.effort import Effort as Effort
 from cordial_ppl.inference.posterior import Posterior as Posterior
-from cordial_ppl.inference.sampler import Effort as Effort
 from cordial_ppl.logs.collected import Collected as Collected
 from cordial_ppl.logs.harvest import read as read
 

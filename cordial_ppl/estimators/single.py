@@ -15,9 +15,9 @@ from cordial_ppl.decisions import answers
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.estimators.named import FULL_CHANNELS
+from cordial_ppl.inference.effort import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import LearnedPrior
-from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.members import CalibratorFit

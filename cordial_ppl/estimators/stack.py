@@ -19,10 +19,10 @@ from cordial_ppl.decisions.rule import Rule
 from cordial_ppl.errors import InputError
 from cordial_ppl.estimators import stack_files
 from cordial_ppl.estimators.estimator import Estimator
+from cordial_ppl.inference.effort import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.export import join
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import LearnedPrior, Priors
-from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.settings import Defaults, Settings, make_settings

@@ -21,9 +21,9 @@ from cordial_ppl.data.labelling import salt_texts
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, SettingNeeded
 from cordial_ppl.inference.diagnostics import Diagnostics
+from cordial_ppl.inference.effort import Effort
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.priors import Priors
-from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.runtime.storage import Record, blaming, require
 from cordial_ppl.stack.calibrators import CALIBRATORS

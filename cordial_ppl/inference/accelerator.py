@@ -20,6 +20,7 @@ from cordial_ppl.data.labelled import Data, Labelled
 from cordial_ppl.inference import fitting, laplace, sampler
 from cordial_ppl.inference.case import Case, CaseFit
 from cordial_ppl.inference.diagnostics import Draws
+from cordial_ppl.inference.effort import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.lanes import (
     AXIS,
     Lanes,
@@ -32,7 +33,7 @@ from cordial_ppl.inference.lanes import (
     tile_on,
 )
 from cordial_ppl.inference.minimise import Ends, search
-from cordial_ppl.inference.sampler import DEFAULT_EFFORT, PRECISION, Effort, State
+from cordial_ppl.inference.state import PRECISION, State, is_poor, reweigh
 from cordial_ppl.inference.target import Prior, Target
 
 CASES = 256
@@ -225,8 +226,8 @@ def _fit_default(target: Target, cases: Sequence[Case], effort: Effort, mesh: Me
         folds_, keys = prepare(rows)
         parents = jax.tree.map(lambda leaf: leaf[(rows - count) // folds], state)
         logs = folds_.evaluate(jnp.asarray(parents.particles.points), effort.particles)
-        weighed = folds_.do(sampler.reweigh, parents, *logs)
-        return folds_.go_on(sampler.is_poor(weighed), sampler.refresh, effort, keys, weighed)
+        weighed = folds_.do(reweigh, parents, *logs)
+        return folds_.go_on(is_poor(weighed), sampler.refresh, effort, keys, weighed)
 
     # The folds of as many at a time: a program of their own would take as long to compile.
     room = count_lanes(mesh, count, effort.particles, target, PRECISION, rows)

@@ -16,6 +16,7 @@ from cordial_ppl.data.readings import Readings
 from cordial_ppl.errors import InputError
 from cordial_ppl.inference.case import Case, CaseFit
 from cordial_ppl.inference.diagnostics import NOTHING, PAPER_METHODS, Draws, diagnose, precision
+from cordial_ppl.inference.effort import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.importance import (
     effective_sample_size,
     normalise,
@@ -26,19 +27,9 @@ from cordial_ppl.inference.laplace import PAPER, Laplace, Mode, find_modes, samp
 from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.nuts import DEFAULT, Nuts, sample_nuts
 from cordial_ppl.inference.posterior import Posterior
-from cordial_ppl.inference.programs import DRAWS, predict
-from cordial_ppl.inference.sampler import (
-    DEFAULT_EFFORT,
-    PRECISION,
-    Effort,
-    Problem,
-    State,
-    carry,
-    extend,
-    from_draws,
-    generator,
-    sample,
-)
+from cordial_ppl.inference.predictions import DRAWS, predict
+from cordial_ppl.inference.sampler import Problem, carry, extend, generator, sample
+from cordial_ppl.inference.state import PRECISION, State, from_draws
 from cordial_ppl.inference.target import Prior, Target, check_gradient
 from cordial_ppl.runtime.blas import on_one_core
 

@@ -21,17 +21,12 @@ from cordial_ppl.data.labelled import TILE, Data, pad
 from cordial_ppl.inference.case import Case
 from cordial_ppl.inference.fitting import choose_prior
 from cordial_ppl.inference.moves import Gaussian, Particles, PCNState, init_pcn
-from cordial_ppl.inference.programs import (
-    QUICK,
-    draw_from_model,
-    draw_prior,
-    pcn_program,
-    tile_of,
-    wide_tiles,
-)
+from cordial_ppl.inference.programs import QUICK, draw_from_model, draw_prior, pcn_program
 from cordial_ppl.inference.programs import STEPS as STEPS_AT_ONCE
-from cordial_ppl.inference.sampler import Problem, State
+from cordial_ppl.inference.sampler import Problem
+from cordial_ppl.inference.state import State
 from cordial_ppl.inference.target import Prior, Target
+from cordial_ppl.inference.tiles import tile_of, wide_tiles
 from cordial_ppl.runtime.compilation import compiled
 
 AXIS = "problems"

@@ -20,8 +20,9 @@ from jaxtyping import Array, Float
 
 from cordial_ppl.data.labelled import Data
 from cordial_ppl.inference.minimise import Ends, search
-from cordial_ppl.inference.programs import draw_prior, take_tile, tile_of, unwhiten
+from cordial_ppl.inference.programs import draw_prior, unwhiten
 from cordial_ppl.inference.target import Prior, Target
+from cordial_ppl.inference.tiles import take_tile, tile_of
 from cordial_ppl.runtime.arrays import pad_rows
 from cordial_ppl.runtime.compilation import compiled
 

@@ -24,7 +24,7 @@ from cordial_ppl.inference.diagnostics import (
 )
 from cordial_ppl.inference.importance import resample
 from cordial_ppl.inference.marginal_likelihood import estimate_log_evidence, find_mode
-from cordial_ppl.inference.programs import DRAWS, predict, predict_draws
+from cordial_ppl.inference.predictions import DRAWS, predict, predict_draws
 from cordial_ppl.inference.target import Prior, Target, build_target
 from cordial_ppl.inference.thinning import make_probes, thin
 

@@ -1,14 +1,11 @@
-"""The programs of a channel that XLA compiles.
+"""Programs of a channel's density and of the moves of particles, compiled by XLA.
 
 Rows of texts are taken tile by tile in a loop whose length is data: one program serves any number
 of texts.  Points are whitened, ``u = loc + scale * w``, in units of the prior; prior, labels and
 histogram are arguments, so that other ones never compile again.
 """
 
-import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from functools import lru_cache
 from time import perf_counter
 from typing import Any
@@ -16,15 +13,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from cordial_ppl.channels import is_ours
-from cordial_ppl.data.labelled import TILE, Data, pad, texts_last, without_labels
-from cordial_ppl.data.readings import Readings
+from cordial_ppl.data.labelled import Data
 from cordial_ppl.errors import warn
 from cordial_ppl.inference.moves import Gaussian, Particles, PCNState, decide, propose
 from cordial_ppl.inference.target import Prior, Target
-from cordial_ppl.runtime.arrays import pad_rows, repeat_rows
+from cordial_ppl.inference.tiles import take_tile, tile_of
+from cordial_ppl.runtime.arrays import pad_rows
 from cordial_ppl.runtime.compilation import compiled
 
 POINTS, STEPS = 1024, 8
@@ -34,17 +31,9 @@ PACE, SLOW, PATIENCE = 1.5e-9, 50, 5.0
 """Seconds, about, in which the mixture computes a probability of an option; how many times that is
 slow; and seconds of a slow channel before a warning."""
 
-DRAWS, TEXTS = 128, 1024
-"""Draws and texts of one prediction call."""
-
-WIDE = 512
-"""Rows that an accelerator computes at a time, at most."""
-
 QUICK: dict[str, Any] = {"xla_backend_optimization_level": 1}
 """How moves are compiled for a CPU: code of the highest level ran a quarter longer ("bridge", 20
 texts, AVX-512, jaxlib 0.12), and takes a third longer to compile."""
-
-_wide: ContextVar[bool] = ContextVar("wide", default=False)
 
 
 def draw_prior(
@@ -228,169 +217,6 @@ def pcn_program(target: Target) -> Callable[..., Any]:
     return run
 
 
-def predict(
-    target: Target,
-    draws: Float[np.ndarray, "S P"],
-    weights: Float[np.ndarray, " S"],
-    readings: Readings,
-    values: Float[np.ndarray, "*m K"] | None = None,
-) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "S m"] | None]:
-    r"""Compute each text's posterior predictive distribution, in the precision of the readings.
-
-    .. math:: \hat p(z \mid x) = \sum_s w_s\, \hat p(z \mid x, \phi_s)
-
-    Args:
-        target: the channel.
-        draws: unconstrained parameters.
-        weights: of the draws.
-        readings: texts to predict.
-        values: value of each option, or of each option of each text; None for no expected values.
-
-    Returns:
-        Probabilities, float64 rows that sum to one, and the expected value of each text under each
-        draw.
-    """
-    run, dtype = _predict(target), readings.logits.dtype
-    (count, *_, size), padded = readings.logits.shape, _round_up(len(draws))
-    flat = repeat_rows(draws.astype(dtype), padded)
-    weights = pad_rows(weights.astype(dtype), padded, 0.0)
-    option_values = np.zeros(size) if values is None else values
-    positions = np.broadcast_to(option_values, (count, size)).astype(dtype)
-    probs = np.zeros((count, size))
-    means = None if values is None else np.empty((padded, count), dtype)
-    for rows, texts, data in _batches(readings):
-        scores = texts_last(pad_rows(positions[rows], TEXTS, 0.0))
-        for start in range(0, padded, DRAWS):
-            chunk = slice(start, start + DRAWS)
-            mixed, expected = run(flat[chunk], weights[chunk], data, scores)
-            probs[rows] += np.asarray(mixed)[:, :texts].T
-            if means is not None:
-                means[chunk, rows] = np.asarray(expected)[:, :texts]
-    probs /= probs.sum(axis=1, keepdims=True)
-    return probs, None if means is None else means[: len(draws)]
-
-
-def _round_up(draws: int) -> int:
-    """Number of draws that fills the calls that take them."""
-    return -(-draws // DRAWS) * DRAWS
-
-
-def _batches(readings: Readings) -> Iterator[tuple[slice, int, Data]]:
-    """Yield as many texts as a call takes: their rows, their number, and the padded texts."""
-    count, dtype = len(readings.logits), readings.logits.dtype
-    for first in range(0, count, TEXTS):
-        rows = slice(first, first + TEXTS)
-        extra = {name: part[rows] for name, part in readings.covariates.items()}
-        texts = without_labels(readings.logits[rows], extra)
-        data = pad(texts, readings.histogram, dtype, TEXTS)
-        tiles = np.int32(-(-len(texts.labels) // tile_of(TEXTS)))
-        yield rows, len(texts.labels), data._replace(tiles=tiles)
-
-
-@lru_cache(maxsize=512)
-def _predict(target: Target) -> Callable[..., Any]:
-    def run(draws: Array, weights: Array, data: Data, values: Array) -> tuple[Array, Array]:
-        rows, dtype = data.labels.shape[0], draws.dtype
-        tile = tile_of(rows)
-
-        def add(index: Array, total: tuple[Array, Array]) -> tuple[Array, Array]:
-            readings = take_tile(data, index)[0]
-            probs = jax.vmap(lambda u: target.probs(u, readings))(draws).astype(dtype)
-            each, start = [probs[..., option] for option in range(len(values))], index * tile
-            mean = jnp.stack([weights @ part for part in each])
-            positions = jax.lax.dynamic_slice_in_dim(values, start, tile, 1)
-            expected = sum(
-                position[None] * part for position, part in zip(positions, each, strict=True)
-            )
-            return (
-                jax.lax.dynamic_update_slice_in_dim(total[0], mean, start, 1),
-                jax.lax.dynamic_update_slice_in_dim(total[1], expected, start, 1),
-            )
-
-        shapes = (len(values), rows), (len(draws), rows)
-        nothing = tuple(jnp.zeros(shape, dtype) for shape in shapes)
-        return jax.lax.fori_loop(0, data.tiles, add, nothing)
-
-    # The same numbers as at the highest level, which takes .2 to .5 s longer to compile.
-    return compiled(run, name=target.name_program("predictions"), xla_backend_optimization_level=2)
-
-
-def predict_draws(
-    target: Target,
-    draws: Float[np.ndarray, "S P"],
-    histograms: Float[np.ndarray, "S K"],
-    readings: Readings,
-) -> Float[np.ndarray, "S m K"]:
-    r"""Predict each text under each draw, :math:`\hat p(z \mid x, \phi_s, \pi_s)`.
-
-    Args:
-        target: the channel.
-        draws: unconstrained parameters.
-        histograms: the label histogram that goes with each draw, in place of the readings'.
-        readings: texts to predict.
-
-    Returns:
-        Probabilities in the precision of the readings.
-    """
-    run, dtype, padded = _predict_draws(target), readings.logits.dtype, _round_up(len(draws))
-    flat, shares = (repeat_rows(each.astype(dtype), padded) for each in (draws, histograms))
-    probs_of_draws = np.empty((padded, histograms.shape[1], len(readings.logits)), dtype)
-    for rows, texts, data in _batches(readings):
-        for start in range(0, padded, DRAWS):
-            chunk = slice(start, start + DRAWS)
-            (probs,) = map(np.asarray, run(flat[chunk], shares[chunk], data))
-            probs_of_draws[chunk, :, rows] = probs[:, :, :texts]
-    return np.moveaxis(probs_of_draws[: len(draws)], 1, 2)
-
-
-@lru_cache(maxsize=512)
-def _predict_draws(target: Target) -> Callable[..., Any]:
-    def run(draws: Array, histograms: Array, data: Data) -> tuple[Array]:
-        rows, dtype = data.labels.shape[0], draws.dtype
-        tile = tile_of(rows)
-
-        def add(index: Array, total: Array) -> Array:
-            readings = take_tile(data, index)[0]
-            each = jax.vmap(lambda u, pi: target.probs(u, readings._replace(histogram=pi)))
-            probs = jnp.moveaxis(each(draws, histograms).astype(dtype), 2, 1)
-            return jax.lax.dynamic_update_slice_in_dim(total, probs, index * tile, 2)
-
-        nothing = jnp.zeros((*histograms.shape, rows), dtype)
-        return (jax.lax.fori_loop(0, data.tiles, add, nothing),)
-
-    return compiled(run, name=target.name_program("predictions of draws"))
-
-
 def unwhiten(prior: Prior, points: Float[Array, "S P"]) -> Float[Array, "S P"]:
     """Turn whitened points into unconstrained parameters."""
     return jnp.asarray(prior.loc)[None] + jnp.asarray(prior.scale)[None] * points
-
-
-@contextmanager
-def wide_tiles(wide: bool = True) -> Iterator[None]:
-    """Take tiles that are wide, as an accelerator wants them: what is traced here keeps them."""
-    token = _wide.set(wide)
-    try:
-        yield
-    finally:
-        _wide.reset(token)
-
-
-def tile_of(rows: int) -> int:
-    """Return the rows computed at a time: more on an accelerator, and where draws are few."""
-    return min(WIDE, rows) if _wide.get() else math.gcd(2 * TILE if rows == TEXTS else TILE, rows)
-
-
-def take_tile(
-    data: Data, index: Array
-) -> tuple[Readings, Int[Array, " tile"], Float[Array, " tile"]]:
-    """Cut out one tile of the texts with their labels and weights."""
-    tile = tile_of(data.labels.shape[-1])
-
-    def cut(values: Any) -> Array:
-        values = jnp.asarray(values)
-        return jax.lax.dynamic_slice_in_dim(values, index * tile, tile, values.ndim - 1)
-
-    logits = jnp.moveaxis(cut(data.logits), -1, 0)
-    covariates = {name: cut(column) for name, column in data.covariates.items()}
-    return Readings(logits, data.histogram, covariates), cut(data.labels), cut(data.weights)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from cordial_ppl.inference.programs import DRAWS, TEXTS
+from cordial_ppl.inference.predictions import DRAWS, TEXTS
 from cordial_ppl.runtime.compilation import compiled
 
 HALVINGS = 12

@@ -14,11 +14,11 @@ from jaxtyping import Float
 
 from cordial_ppl.channels.channel import Channel
 from cordial_ppl.inference.case import Case, CaseFit
+from cordial_ppl.inference.effort import Effort
 from cordial_ppl.inference.fitting import fit_cases
 from cordial_ppl.inference.posterior import Posterior
+from cordial_ppl.inference.predictions import TEXTS
 from cordial_ppl.inference.priors import ChannelPrior, NamedPrior, reading_spread, resolve
-from cordial_ppl.inference.programs import TEXTS
-from cordial_ppl.inference.sampler import Effort
 from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.runtime.blas import on_one_core
 from cordial_ppl.runtime.compilation import workers

@@ -14,9 +14,9 @@ from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.checks import check_list, check_names, check_number, check_seed
 from cordial_ppl.data.covariates import as_covariates
 from cordial_ppl.errors import InputError, quote, warn
+from cordial_ppl.inference.effort import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.fitting import METHODS
 from cordial_ppl.inference.priors import LearnedPrior, Priors, as_priors, reading_spread, resolve
-from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.stack.members import CalibratorMember, ChannelMember, Member
 from cordial_ppl.stack.stacking import MIN_LABELS

@@ -22,7 +22,7 @@ from cordial_ppl.inference import lanes
 from cordial_ppl.inference.accelerator import fit_batch
 from cordial_ppl.inference.fitting import fit_cases
 from cordial_ppl.inference.programs import draw_prior
-from cordial_ppl.inference.sampler import PRECISION
+from cordial_ppl.inference.state import PRECISION
 from cordial_ppl.inference.target import Prior, build_target
 
 pytestmark = pytest.mark.x64

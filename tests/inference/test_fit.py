@@ -18,8 +18,9 @@ from cordial_ppl.data.smoothing import smooth_histogram
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference.case import Case
 from cordial_ppl.inference.channel_fits import fit_channel, fit_laplace
+from cordial_ppl.inference.effort import DEFAULT_EFFORT
 from cordial_ppl.inference.fitting import METHODS, fit_cases
-from cordial_ppl.inference.sampler import DEFAULT_EFFORT, carry
+from cordial_ppl.inference.sampler import carry
 from cordial_ppl.inference.target import Prior, build_target
 from cordial_ppl.stack.stacking import assign_folds
 

@@ -27,7 +27,7 @@ from cordial_ppl.inference.laplace import (
     sample_laplace,
     search_modes,
 )
-from cordial_ppl.inference.programs import predict
+from cordial_ppl.inference.predictions import predict
 from cordial_ppl.inference.target import Prior, build_target
 
 REFERENCE = read_golden("channels")

@@ -14,7 +14,8 @@ import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled, pad
 from cordial_ppl.data.readings import Readings, as_logits
 from cordial_ppl.evaluation.synthetic import reviews
-from cordial_ppl.inference.programs import density, predict
+from cordial_ppl.inference.predictions import predict
+from cordial_ppl.inference.programs import density
 from cordial_ppl.inference.target import Prior, build_target
 
 TEXTS = reviews(2100, seed=5)

@@ -18,24 +18,23 @@ from cordial_ppl.data.labelled import Labelled, pad
 from cordial_ppl.data.readings import Readings, as_logits, label_histogram
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.inference import sampler
+from cordial_ppl.inference.effort import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.importance import khat_limit, pareto_smooth
 from cordial_ppl.inference.moves import Particles
-from cordial_ppl.inference.programs import predict
+from cordial_ppl.inference.predictions import predict
 from cordial_ppl.inference.sampler import (
-    DEFAULT_EFFORT,
-    PRECISION,
-    Effort,
     Problem,
     carry,
     extend,
-    from_draws,
     importance_step,
     init_from_prior,
     sample,
     temper_step,
 )
+from cordial_ppl.inference.state import PRECISION, from_draws
 from cordial_ppl.inference.target import Prior, build_target
 
+LIMIT = "cordial_ppl.inference.state.khat_limit"
 TEXTS = reviews(64, seed=3)
 LOGITS, LABELS = as_logits(TEXTS.logits), TEXTS.labels[:24]
 FOLDS = np.arange(24) % 4
@@ -339,7 +338,7 @@ def test_folds_agree_with_fits_of_their_own(name, monkeypatch):
     problems, seeds = [problem_of(name, fold) for fold in range(4)], [(1, n) for n in range(4)]
     weighed, moved = [], []
     for limit, states in ((np.inf, weighed), (-1.0, moved)):
-        monkeypatch.setattr(sampler, "khat_limit", lambda draws, limit=limit: limit)
+        monkeypatch.setattr(LIMIT, lambda draws, limit=limit: limit)
         states += carry(in_a_row(*problems), seeds, whole, DEFAULT_EFFORT)
     assert max(float(state.khat) for state in weighed) < 2  # .96, sd .18 over 20 seeds
     before = whole.particles.log_prior + whole.particles.log_likelihood
@@ -379,7 +378,7 @@ def test_particles_of_a_coreset_are_taken_to_all_texts(monkeypatch):
     np.testing.assert_allclose(np.exp(weighed.log_weights), np.exp(expected), rtol=0, atol=1e-5)
     # k-hat .56, sd .09 over 20 seeds, and shares of .998, sd .0001.
     assert begin.khat <= weighed.khat < 0.9 and 0.99 * begin.ess < weighed.ess < begin.ess
-    monkeypatch.setattr(sampler, "khat_limit", lambda draws: -1.0)
+    monkeypatch.setattr(LIMIT, lambda draws: -1.0)
     moved = extend(whole, np.random.default_rng(2), effort, begin)
     # Copies: .011, sd .0035 over 20 seeds.
     assert moved.rounds == 2 and np.isin(moved.particles.points, points).mean() < 0.03

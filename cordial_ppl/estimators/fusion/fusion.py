@@ -38,10 +38,10 @@ from cordial_ppl.estimators.fusion.panel import (
 from cordial_ppl.estimators.named import PAPER_COUNTS, Cordial, stack_of
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.inference.case import Case
+from cordial_ppl.inference.effort import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.export import join
 from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
 from cordial_ppl.inference.priors import LearnedPrior, reading_spread
-from cordial_ppl.inference.sampler import DEFAULT_EFFORT, Effort
 from cordial_ppl.runtime import storage
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.fit import Fit, deal_folds, fit_stack, warn_if_reversed

@@ -13,7 +13,7 @@ from cordial_ppl.errors import ChannelError, list_names
 from cordial_ppl.evaluation.checks.finding import FAIL, PASS, WARN, Finding, verdict
 from cordial_ppl.evaluation.checks.trial import Trial
 from cordial_ppl.inference.export import over_draws
-from cordial_ppl.inference.sampler import PRECISION
+from cordial_ppl.inference.state import PRECISION
 from cordial_ppl.inference.target import build_target
 from cordial_ppl.inference.tracing import find_covariates
 from cordial_ppl.runtime.platform import on_host
