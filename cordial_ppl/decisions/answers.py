@@ -101,11 +101,10 @@ def find_bias(fit: Any, columns: Mapping[str, Any]) -> list[bias.Bias]:
     """
     if (fit := as_fit(fit)).out_of_fold is None or fit.text_labels.alike:
         return []
-    values, read = fit.scale.values, np.flatnonzero(~fit.entered.unread)
-    count, first = len(fit.entered.labels), read[fit.text_labels.first]
+    values, first = fit.scale.values, np.flatnonzero(~fit.entered.unread)[fit.text_labels.first]
     residuals = residuals_of(fit).steps @ np.diff(values)
     text_columns = {
-        name: as_cells(cells, f"column {name!r}", count, object)[first]
+        name: as_cells(cells, f"column {name!r}", len(fit.entered.labels), object)[first]
         for name, cells in columns.items()
     }
     return bias.find_bias(residuals, text_columns, fit.seed, LEAST_BIAS * float(np.ptp(values)))
@@ -185,7 +184,7 @@ def monitor(
     texts = [range(size) for size in sizes] if texts is None else texts
     names = [check_cells("texts", *each) for each in zip(texts, sizes, strict=True)]
     unread = [each.unread for each in entered]
-    if lost := drift.differ(unread[0], unread[-1]):
+    if changed := drift.differ(unread[0], unread[-1]):
         warn(
             f"{unread[-1].mean():.0%} of the texts have no reading in the last table "
             f"({unread[0].mean():.0%} in the first). The answer describes only the texts that the "
@@ -210,7 +209,8 @@ def monitor(
         if t == count - 1 and not again.all():
             same, rest = sketch(read.logits[again]), sketch(read.logits[~again])
             others = drift.compare(same, rest, fit.scale)
-    return monitoring.monitor(scores, stated, fit.scale, level)._replace(others=others, lost=lost)
+    monitored = monitoring.monitor(scores, stated, fit.scale, level)
+    return monitored._replace(others=others, unread_changed=changed)
 
 
 def check_labels(

@@ -45,7 +45,7 @@ class Monitored(NamedTuple):
         noise: True if there are more than two different readings, so that noise can be measured.
         moved: root mean square change of the scores of single texts, without noise if it can be
             measured.
-        lost: True if the share of texts without a reading changed by more than chance.
+        unread_changed: True if the share of texts without a reading changed by more than chance.
         others: comparison of new texts with the earlier texts, both as the judge rates them now.
         names: the options.
     """
@@ -63,7 +63,7 @@ class Monitored(NamedTuple):
     order: float
     noise: bool
     moved: float
-    lost: bool = False
+    unread_changed: bool = False
     others: Drift | None = None
     names: tuple[str, ...] = ()
 
@@ -89,7 +89,7 @@ class Monitored(NamedTuple):
         if self.alarm and max(self.sizes.values()) >= LEAST:
             return NO
         within = max(map(abs, self.shift[1:])) <= LEAST * self.length
-        return YES if within and not self._unsettled and not self.lost else OPEN
+        return YES if within and not self._unsettled and not self.unread_changed else OPEN
 
     @property
     def _unsettled(self) -> bool:
@@ -101,7 +101,7 @@ class Monitored(NamedTuple):
         """Number of further texts that would settle the answer if the shift stays the same."""
         width, size = (self.shift.upper - self.shift.lower) / 2, abs(self.shift.mean)
         endless = max(map(abs, self.shift[1:])) >= 0.999 * self.length
-        if self.answer != OPEN or self._unsettled or self.lost or endless:
+        if self.answer != OPEN or self._unsettled or self.unread_changed or endless:
             return None
         needed = max(size, LEAST * self.length - size)
         return max(1, ceil(self.texts * ((width / needed) ** 2 - 1)))
@@ -119,7 +119,7 @@ class Monitored(NamedTuple):
             reason = ": " + "; ".join(name for name, size in self.sizes.items() if size >= LEAST)
         elif self.answer == YES:
             reason = ", apart from a shift too small to matter" if self.alarm else ""
-        elif self.lost:
+        elif self.unread_changed:
             reason = ": the judge leaves a different share of the texts without a reading"
         elif self._unsettled and self.texts >= ENOUGH:
             reason = f": text scores moved by {self.moved:.2f}, perhaps noise. Rate all texts again"

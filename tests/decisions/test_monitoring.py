@@ -196,5 +196,5 @@ def test_a_judge_that_leaves_texts_unread_is_not_the_same(stack):
     assert cp.monitor(stack, before, before).answer == "yes"
     with pytest.warns(cp.CordialWarning, match="33%"):
         found = cp.monitor(stack, before, after)
-    assert found.answer == "cannot say" and found.to_dict()["lost"] and found.more is None
+    assert found.answer == "cannot say" and found.to_dict()["unread_changed"] and found.more is None
     assert "without a reading" in str(found).splitlines()[0]

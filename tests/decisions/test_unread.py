@@ -218,7 +218,7 @@ def test_forecasts_checks_and_monitors_are_of_what_was_read(world):
     before[~fails] = np.where(rng_mask(fails)[:, None], np.nan, logits[~fails])
     with pytest.warns(cp.CordialWarning, match="have no reading in the last table"):
         made = cp.monitor(calibrator, before, logits)
-    assert made.answer == "cannot say" and made.lost
+    assert made.answer == "cannot say" and made.unread_changed
 
 
 def rng_mask(fails):
