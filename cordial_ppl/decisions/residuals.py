@@ -15,8 +15,8 @@ from cordial_ppl.data.labelling import TextLabels
 from cordial_ppl.stack.fit import Fit
 
 VARIANCE_SHARE = 0.85
-"""Share of the predictive variance that single residuals have: calibrators doubt more than they
-need, by a seventh to a quarter on real readings."""
+"""Share of the predictive variance that single residuals have within groups: .78 to .87 on real
+readings, of two options as of more."""
 
 LEAST = 0.01
 """Least standard deviation of a residual, in units of the range of the values."""
