@@ -111,7 +111,7 @@ def load(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise InputError(f'{module} is missing; run pip install "cordial-ppl[{extra}]".') from error
+        raise InputError(f'{module} is missing. Run pip install "cordial-ppl[{extra}]".') from error
 
 
 def _read_inspect(path: Path) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def require_drawing(what: str = "a figure", *modules: str) -> None:
     """Raise an `InputError` where matplotlib, or another module that is needed, is missing."""
     needed = "matplotlib", *modules
     if not all(map(find_spec, needed)):
-        raise InputError(f'{what} needs {" and ".join(needed)}. Run pip install -e ".[plots]".')
+        raise InputError(f'{what} needs {", ".join(needed)}. Run pip install "cordial-ppl[plots]".')
 
 
 @contextmanager

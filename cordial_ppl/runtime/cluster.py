@@ -35,7 +35,7 @@ def run_on_ray[R](
     try:
         ray = import_module("ray")
     except ImportError as error:
-        raise InputError("--engine ray needs Ray. Run: pip install -e '.[ray]'.") from error
+        raise InputError('--engine ray needs Ray. Run pip install "cordial-ppl[ray]".') from error
     started = not ray.is_initialized()
     if started:
         ray.init(log_to_driver=False, logging_level=logging.ERROR)

@@ -30,7 +30,7 @@ def read_sheet(path: Path) -> Iterator[tuple[int, Sequence[str]]]:
     try:
         import fastexcel
     except ModuleNotFoundError as error:
-        needed = 'fastexcel. Run: pip install -e ".[excel]".'
+        needed = 'fastexcel. Run pip install "cordial-ppl[excel]".'
         raise FileError(f"reading {path} needs {needed}") from error
     try:
         book = fastexcel.read_excel(path)

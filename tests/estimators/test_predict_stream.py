@@ -234,7 +234,7 @@ def test_columns_of_other_names(cordial, folder):
 @pytest.mark.parametrize(
     "table, output, message",
     [
-        ("parts", "o", "--engine ray needs Ray. Run: pip install"),
+        ("parts", "o", "--engine ray needs Ray. Run pip install"),
         ("r.csv", "o", "got r.csv"),
         ("parts", "parts", "would overwrite the input parts"),
         ("parts", "no/o", "no/o: the folder is missing"),
