@@ -8,7 +8,8 @@ Thoughts hold no answer, closed or not. An answer is explicit if it
 4. is all of the text, or of its first line.
 
 The last of these counts. There is no answer if it announces something that is not an option
-("Rating: 8.5", "Score: 3-4"), or if an option or a refusal to rate stands anywhere after it.
+("Rating: 8.5", "Score: 3-4"), or if an option or a refusal to rate stands anywhere after it.  Of a
+reason in another field of JSON, only a refusal counts.
 """
 
 import re
@@ -75,6 +76,11 @@ REFUSED = re.compile(
     re.IGNORECASE,
 )
 """What takes an answer back: "I cannot rate this"."""
+
+PROSE = re.compile(
+    r"""(?<=["'])\s*:\s*(["'])(?:(?!\1)[^\\]|\\.)*\s(?:(?!\1)[^\\]|\\.)*\1(?=\s*[,}])"""
+)
+"""Words of another field of JSON, which may name options: "reason": "Not a 5, for it is long"."""
 
 SPECIAL = re.compile(r"<\|[^|<>]*\|>|</?s>|<(?:eos|end_of_turn)>|\[END\]", re.IGNORECASE)
 """Tokens that a tokenizer adds around an answer."""
@@ -149,8 +155,7 @@ class Finder:
             The last announcement, unless something after it speaks against it.
         """
         text = fold(text)
-        start = _after_thoughts(text)
-        if start is None:
+        if (start := _after_thoughts(text)) is None:
             return Span(None, 0, 0, "thought")
         # As long as before, so that places stay.
         text = "\n" * start + SPECIAL.sub(lambda match: " " * len(match[0]), text[start:])
@@ -165,23 +170,23 @@ class Finder:
         last = last or (None if self.before else self._read(text, 0, "alone"))
         if last is None:
             return Span(None, 0, 0, "prose")
-        doubts = () if self.before else (self._cased, REFUSED)
-        if last.option is None or any(one.search(text, last.after) for one in doubts):
+        bare = PROSE.sub(lambda match: " " * len(match[0]), text)
+        doubts = () if self.before else ((self._cased, bare), (REFUSED, text))
+        if last.option is None or any(one.search(each, last.after) for one, each in doubts):
             return last._replace(option=None, source="off")
         return last._replace(several=len({span.option for span in spans} - {None}) > 1)
 
     def _read(self, text: str, start: int, source: str, words: str = "") -> Span | None:
         """Read an option after the words that announce it, or that is a line of its own."""
-        match = self._value.match(text, start)
-        if match is None:
+        if (match := self._value.match(text, start)) is None:
             return None
         # A heading announces the line below, if that is nothing but the answer.
         alone = source == "alone" or source != "pattern" and "\n" in match["opened"]
         ends = source == "pattern" or (ENDED if alone else STOP).match(text, match.end())
         if not ends or match["top"] and not self.spellings.is_top(match["top"]):
             return None
-        scale = TOP.search(words) if source == "named" else None
-        off = scale is not None and not self.spellings.is_top(scale["top"])
+        scale = source == "named" and TOP.search(words)
+        off = scale and not self.spellings.is_top(scale["top"])
         option = None if off else self.spellings.match(match["option"])
         return Span(option, *match.span("option"), source, after=match.end())
 
