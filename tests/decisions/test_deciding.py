@@ -135,6 +135,15 @@ def test_an_agreement_that_cannot_be_kept_leaves_all_to_people(fitted):
             calibrator.decide(MADE.logits, passing=["4", "5"], person=1)
 
 
+def test_passing_options_are_named_as_labels_are():
+    ends, verdicts = MADE.logits[:, [0, 4]], np.where(PASSING[MADE.labels], "Pass", "Fail")
+    judge = cp.Cordial(("Fail", "Pass"), seed=0).fit(ends[ROWS], verdicts[ROWS])
+    named = [judge.decide(ends, passing=name, person=9) for name in ("Pass", " pass", ["PASS"])]
+    assert all((each.decision == named[0].decision).all() for each in named)
+    with pytest.raises(cp.InputError, match="got 'passed'"):
+        judge.decide(ends, passing="passed", person=9)
+
+
 def test_readings_that_are_alike_are_decided_alike_out_of_fold():
     """Folds predict a little more of them, or less, and are no other rule."""
     rated = cp.readings_from_ratings([STARS[k] for k in MADE.logits.argmax(axis=1)], STARS)

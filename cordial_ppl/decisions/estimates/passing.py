@@ -23,9 +23,9 @@ def as_passing(passing: Any, scale: Scale) -> Bool[np.ndarray, " K"]:
         SettingNeeded: a name is no option, or all or none of the options pass.
     """
     names = [passing] if np.ndim(passing) == 0 else list(passing)
-    chosen = {str(name) for name in names}
-    unknown = chosen - set(scale.options)
-    marks = np.array([option in chosen for option in scale.options])
+    positions = {str(name): scale.named(str(name)) for name in names}
+    unknown = [name for name, position in positions.items() if position is None]
+    marks = np.array([position in positions.values() for position in range(scale.size)])
     if unknown or marks.all() or not marks.any():
         raise SettingNeeded(
             "the passing options must be some, but not all, of the options "
