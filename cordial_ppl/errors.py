@@ -207,8 +207,8 @@ def name_rows(positions: Iterable[SupportsInt], where: Where | None = None, show
     """
     rows = list(map(int, positions))
     names = list(map(where or name_row, rows[:shown]))
-    if len(rows) == 1:
-        return names[0]
+    if len(rows) == 1 or "," in names[0]:
+        return names[0] + f" and {len(rows) - 1} more" * (len(rows) > 1)
     noun = names[0].partition(" ")[0]
     numbers = [name.partition(" ")[2] for name in names]
     hidden = len(rows) - len(names)

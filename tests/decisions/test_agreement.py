@@ -212,7 +212,8 @@ def test_what_has_no_value_is_left_empty():
 @pytest.mark.parametrize(
     ("facts", "changed"),
     [
-        ("found 4 in row 0", {"labels": [[0, 4], [1, 1]]}),
+        ("found 4 in row 0, column 1[.]", {"labels": [[0, 4], [1, 1]]}),
+        ("found 4 in row 0, column 1 and 2 more[.]", {"labels": [[0, 4], [4, 4]]}),
         (r"judge.*\(2, 3\)", {"predictions": {"judge": np.ones((2, 2)) / 2}}),
         ("sum to one.*row 1", {"predictions": {"judge": [[1, 0, 0], [1, 1, 1]]}}),
         ("clusters.*2 texts; got 1", {"clusters": ["a"]}),
