@@ -77,9 +77,7 @@ REFUSED = re.compile(
 )
 """What takes an answer back: "I cannot rate this"."""
 
-PROSE = re.compile(
-    r"""(?<=["'])\s*:\s*(["'])(?:(?!\1)[^\\]|\\.)*\s(?:(?!\1)[^\\]|\\.)*\1(?=\s*[,}])"""
-)
+PROSE = re.compile(r"""(?<=["'])\s*+:\s*+(["'])(?=(?:(?!\1)\S)*+\s)(?:(?!\1)[^\\]|\\.)*+\1""")
 """Words of another field of JSON, which may name options: "reason": "Not a 5, for it is long"."""
 
 SPECIAL = re.compile(r"<\|[^|<>]*\|>|</?s>|<(?:eos|end_of_turn)>|\[END\]", re.IGNORECASE)

@@ -137,6 +137,11 @@ def test_letters_words_and_other_numbers(options, text, option):
     assert find(options, text)[0] == option
 
 
+def test_a_long_reason_that_was_cut_is_read_at_once():
+    """A search that tries every blank as the reason's last would take a minute."""
+    assert find(STARS, '{"score": 4, "reason": "' + "good " * 20_000) == ("4", "marked")
+
+
 def test_a_pattern_says_what_the_answer_follows():
     text = "Clarity: 2\nOverall: 4\nStyle: 3\nTone: 8.5"
     for pattern, expected in [("Style:", "3"), ("Clarity:", "2"), ("e:", None), ("Total:", None)]:
