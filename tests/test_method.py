@@ -1,4 +1,4 @@
-"""The table of the method's page: every function and test that it names is there."""
+"""The map from the paper to the code: every function and test that it names is there."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ def defined(name, folder):
 
 
 def test_what_the_table_names_is_there():
-    text = (ROOT / "docs/method.md").read_text()
+    text = (ROOT / "benchmarks/paper/README.md").read_text()
     rows = re.findall(r"^\| .+ \| (`.+::.+) \| (`.+::.+) \|$", text, re.MULTILINE)
     assert len(rows) > 40
     for folder, cells in zip(("cordial_ppl", "tests"), zip(*rows, strict=True), strict=True):
