@@ -160,9 +160,7 @@ def _describe_usage(error: CycloptsError) -> str:
     """Describe what is wrong with what was typed."""
     argument = error.argument
     if isinstance(error, MissingArgumentError) and argument:
-        name = argument.name
-        if argument.index is not None:
-            name = name.removeprefix("--").upper()
+        name = argument.name if argument.index is None else argument.name.removeprefix("--").upper()
         if error.keyword or argument.tokens:
             return f"{name} needs a value."
         example = f", for example {EXAMPLES[name]}" if name in EXAMPLES else ""
@@ -172,7 +170,8 @@ def _describe_usage(error: CycloptsError) -> str:
         twice = "LABELS was set by --labels; " * ("--labels" in words and "--readings" not in words)
         return f"{twice}unexpected argument {errors.quote(error.unused_tokens[0])}."
     if isinstance(error, UnknownOptionError) and "--readers" in words:
-        return "use `--rating gpt` for one judge, or `cordial fuse --readers gpt,qwen` for several."
+        several = "`cordial fuse --readers gpt,qwen` for several, and neither for a saved fusion"
+        return f"use `--rating gpt` for one judge, {several}."
     words, token = " ".join(str(error).split()), getattr(error, "token", None)
     source = f"{token.source}: " if token and token.source != "cli" else ""
     return f"{source}{words[:1].lower()}{words[1:]}"

@@ -63,7 +63,8 @@ class Agreement(NamedTuple):
     def rows(self) -> list[tuple[str, ...]]:
         """Return a table with a row for each measure and a column for each comparison."""
         cells = [[write(each.get(name)) for name in MEASURES] for each in self.values.values()]
-        return [("", *self.values), *zip(MEASURES.values(), *cells, strict=True)]
+        rows = zip(MEASURES.values(), *cells, strict=True)
+        return [("", *self.values), *(row for row in rows if any(row[1:]))]
 
     def __str__(self) -> str:
         """Return the agreement as text."""

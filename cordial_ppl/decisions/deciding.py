@@ -108,11 +108,9 @@ def decide(
     stated = losses.judged[state(texts.logits[order])[0].argmax(axis=1)]
     by_judge = (probs[order] @ losses.wrong)[np.arange(len(order)), stated]
     total, every = cost[rest].sum() + person * len(doubtful), len(order) / count
+    right = 1 - p_wrong[rest].sum() / max(alone, 1)
     ways = {
-        "as decided": (
-            *(len(doubtful) / count, total / count),
-            1 - p_wrong[rest].sum() / max(alone, 1),
-        ),
+        "as decided": (len(doubtful) / count, total / count, right),
         "calibrated alone": (0.0, cost[order].sum() / count, 1 - p_wrong[order].sum() / count),
         "judge alone": (0.0, by_judge @ price[stated] / count, 1 - by_judge.sum() / count),
         "people alone": (every, person * every, 1.0),

@@ -82,13 +82,19 @@ class Points(NamedTuple):
 
     Attributes:
         accuracy: share of the labels that are the most probable option.
-        distance: mean distance of the median from the label, on the scale.
+        distance: mean distance of the median from the label, on the scale; None with two options,
+            where the accuracy says as much.
         loss: log loss, nats; None where no probabilities are stated.
     """
 
     accuracy: float
-    distance: float
+    distance: float | None
     loss: float | None
+
+    @property
+    def miss(self) -> float:
+        """Return the distance, or else the share of the labels that are another option."""
+        return 1 - self.accuracy if self.distance is None else self.distance
 
 
 class Reader(NamedTuple):
@@ -155,10 +161,8 @@ class Reader(NamedTuple):
         """Give biases the signs of the options' numbers, which may fall from worst to best."""
         if scale.rising:
             return self
-        overall, *bias = (
-            each and Range(-each.value, -each.high, -each.low)
-            for each in (self.overall, *self.bias)
-        )
+        ranges = (self.overall, *self.bias)
+        overall, *bias = (each and Range(-each.value, -each.high, -each.low) for each in ranges)
         return self._replace(bias=tuple(bias), overall=overall, side=-self.side)
 
     def _describe_spread(self, unit: str) -> str:
@@ -231,14 +235,12 @@ def score_points(probs: Float[np.ndarray, "T K"], labels: TextLabels, scale: Sca
         labels: labels of the same texts.
         scale: the options.
     """
+    right = np.eye(scale.size)[probs.argmax(axis=1)]
     away = np.abs(scale.values[find_medians(probs)][:, None] - scale.values)
-    losses = -np.log(np.maximum(probs, FLOOR))
-    each = (
-        labels.shares[np.arange(len(probs)), probs.argmax(axis=1)],
-        np.sum(labels.shares * away, axis=1),
-        np.sum(labels.shares * losses, axis=1),
-    )
-    return Points(*(float(np.average(column, weights=labels.weights)) for column in each))
+    each = right, away, -np.log(np.maximum(probs, FLOOR))
+    sums = (np.sum(labels.shares * part, axis=1) for part in each)
+    points = Points(*(float(np.average(column, weights=labels.weights)) for column in sums))
+    return points if scale.size > 2 else points._replace(distance=None)
 
 
 def find_medians(probs: Float[np.ndarray, "T K"]) -> Int[np.ndarray, " T"]:

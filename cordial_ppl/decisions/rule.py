@@ -45,7 +45,7 @@ class Rule:
                 raise SettingsClash(name, other)
         if self.passing is None and self.within is None:
             advice = "Set the passing options, or the largest acceptable error in classes"
-            pair = "passing", ("4", "5"), "within", 1
+            pair = "passing", ("OPTION", "..."), "within", 1
             raise SettingNeeded("it is unclear which decisions count as right.", advice, *pair)
         if self.person is None and self.agree is None:
             advice = "Set the cost of asking a person, or the required agreement with people"

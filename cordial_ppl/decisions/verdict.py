@@ -45,7 +45,7 @@ LEAST_HOPE = 0.02
 """Share of texts by which the most probable option has to beat the commonest label, or may."""
 
 NO_NEARER = (
-    "The calibrated median is no closer to the labels than the judge's, but calibration provides "
+    "Calibrated choices are no closer to the labels than the judge's, but calibration provides "
     "probabilities and removes the judge's bias from means and shares."
 )
 """What is said where the distance does not fall."""
@@ -129,12 +129,13 @@ class Verdict:
             sentences.append(NOT_THE_TOP)
         elif self.advice is Advice.USE and calibrated.accuracy <= histogram.accuracy:
             sentences.append(NO_MORE_OFTEN)
-        reader = f"judge alone: {self.reader.distance:.2f}; " if self.reader else ""
-        sentences.append(
-            f"On average, the calibrated median misses the label by {calibrated.distance:.2f} "
-            f"scale points ({reader}label histogram: {histogram.distance:.2f})."
-        )
-        if self.reader and calibrated.distance >= self.reader.distance:
+        if calibrated.distance is not None:
+            reader = f"judge alone: {self.reader.distance:.2f}; " if self.reader else ""
+            sentences.append(
+                f"On average, the calibrated median misses the label by {calibrated.distance:.2f} "
+                f"scale points ({reader}label histogram: {histogram.distance:.2f})."
+            )
+        if self.reader and calibrated.miss >= self.reader.miss:
             sentences.append(NO_NEARER)
         lower = (histogram.loss or 0.0) - (calibrated.loss or 0.0)
         side = "lower" if lower >= 0 else "higher"
@@ -173,7 +174,7 @@ def tabulate(reader: Points | None, verdict: Verdict | None) -> list[Sequence[st
         return []
     rows = {
         "top choice is right": [f"{100 * points.accuracy:.0f} %" for points in shown.values()],
-        "median misses by": [f"{points.distance:.2f}" for points in shown.values()],
+        "median misses by": [f"{p.miss:.2f}" * (p.distance is not None) for p in shown.values()],
         "log loss, nats": ["" if (p.loss is None) else f"{p.loss:.2f}" for p in shown.values()],
     }
     return [("", *shown), *((name, *cells) for name, cells in rows.items() if any(cells))]
@@ -205,8 +206,7 @@ def judge(
         reader: how near the reader as it is comes to them, if known.
     """
     first, shares, weights = per_text
-    effective = per_text.effective
-    size = int(effective)
+    size = int(effective := per_text.effective)
     if out_of_fold is None:
         return Verdict(Advice.LABEL, size, FEWEST, reader, alike=per_text.alike)
     counts, total, others = weights @ shares, weights.sum(), guess_others(per_text)

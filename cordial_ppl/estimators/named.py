@@ -112,9 +112,7 @@ class FullChannelStack(LogitStack):
     """
 
     _defaults = Defaults(
-        calibrators=(*PAPER_CALIBRATORS, *FULL_CHANNELS),
-        same_count=1.0,
-        name="FullChannelStack",
+        calibrators=(*PAPER_CALIBRATORS, *FULL_CHANNELS), same_count=1.0, name="FullChannelStack"
     )
 
 

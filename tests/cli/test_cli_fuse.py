@@ -116,6 +116,8 @@ def test_texts_that_no_judge_has_read_stay(cordial, text, tmp_path):
         and "labels, including 3 for texts without" in result.stderr
     )
     cordial("fuse", "long.csv", "l.csv", *settings, "long_out.csv")
+    refused = cordial("predict", "f.cordial", "wide.csv", "--rating", "a", "-o", "p.csv", status=2)
+    assert "all judges" in refused.stderr and "--rating" in refused.stderr
     cordial("predict", "f.cordial", "wide.csv", "-o", "again.csv")
     found = read("wide_out.csv")
     assert found == read("long_out.csv") == read("again.csv")

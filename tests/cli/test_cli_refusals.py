@@ -82,7 +82,7 @@ estimate r.csv l.csv --labels l.csv                        set by --labels|'l.cs
 estimate r.csv l.csv --readers a,human                     --rating gpt|fuse --readers
 estimate both.csv l.csv --rating a,human                   --rating a.|fuse --readers a,human
 estimate r.csv l.csv --require "mean => 3"                 (>=, >, <=, <)
-decide r.csv l.csv                                         --pass 4,5 or --within 1.
+decide r.csv l.csv                                         --pass OPTION,... or --within 1.
 fit r.csv l.csv --optoins 1,2 -o o.cordial                 --optoins|--options
 fit r.csv l.csv -o o.cordial --inference magic             --inference|magic|laplace
 calibrate r.csv l.csv                                      -o FILE

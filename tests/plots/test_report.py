@@ -284,6 +284,23 @@ def test_of_ratings_there_is_no_log_loss_and_no_confidence(write):
     assert len(draw_pictures(rated)["thresholds"]) == 1
 
 
+def test_of_two_options_no_median_is_told(write):
+    """The share of wrong choices says as much."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 60)
+    ratings = np.where(rng.random(60) < 0.8, labels, 1 - labels)
+    logits, names = centred(np.log(np.eye(2)[ratings] + 0.05)), [f"text {k}" for k in range(60)]
+    calibrator = cp.LogitStack(("fail", "pass")).fit(logits[:30], labels[:30], texts=names[:30])
+    entered = TaskTexts(names, logits, np.arange(60), labels, {})
+    made = gather(calibrator, entered)
+    assert "distance from median to label" not in made.scores
+    wrong = made.scores["most probable option is wrong"].means["raw"]
+    assert wrong == pytest.approx(np.mean(ratings[30:] != labels[30:]))
+    summary = str(calibrator.summary())
+    assert "top choice" in summary and "median" not in summary
+    assert "from median" not in write(made)
+
+
 def test_no_name_reorders_or_hides_what_the_page_says(facts, pictures, monkeypatch):
     monkeypatch.setattr(paging, "draw_pictures", lambda facts: pictures)
     page = make_page(facts, of="r\u202evsc.\x1b[0m<b>")

@@ -61,8 +61,9 @@ def _read_judges(
     fitted: Fusion, paths: Sequence[Path], reader: str | None, **settings: Any
 ) -> ReadingTable:
     """Read the tables of several judges, some of whom may be missing."""
-    if reader and not any(reader in read_columns(path).schema for path in paths):
-        raise InputError("a fusion uses all judges. Name the column of judges, or omit reader.")
+    unnamed = reader and not any(reader in read_columns(path).schema for path in paths)
+    if unnamed or settings.get("rating") in fitted.readers_:
+        raise InputError("a fusion uses all judges. Name the column of judges; omit --rating.")
     readers = [name if reader is None else f"{reader}={name}" for name in fitted.readers_]
     table = read_several(paths, **settings, readers=readers, gaps=True)
     silent = np.isnan(table.logits).all(axis=(0, 2))

@@ -38,7 +38,7 @@ FEWEST = 8
 FEW = 5
 """Labelled texts outside the fit from which they are checked against the calibrator."""
 
-DISTANCE = "distance from median to label"
+DISTANCE, WRONG = "distance from median to label", "most probable option is wrong"
 
 MOVED = 10
 """Texts that are listed because calibration moves them most."""
@@ -300,8 +300,10 @@ def _score(fit: Fit, texts: Labelled, probs: Float[np.ndarray, "s K"]) -> dict[s
         "log loss": (smooth, lambda p: scores.log_loss(p, labels, per_text=True)),
         "ranked probability score": (apart, lambda p: scores.rps(p, labels, per_text=True)),
         DISTANCE: (guess, lambda p: np.abs(values[find_medians(p)] - values[labels])),
-        "most probable option is wrong": (guess, lambda p: (p.argmax(1) != labels).astype(float)),
+        WRONG: (guess, lambda p: (p.argmax(1) != labels).astype(float)),
     }
+    if len(values) == 2:
+        del measures[DISTANCE]
     # A text is one observation, the mean of its labels' losses.
     shares, scored = texts.weights * texts.count / texts.weights.sum(), dict[str, Score]()
     for name, (predicted, measure) in measures.items():

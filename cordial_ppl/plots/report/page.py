@@ -10,7 +10,7 @@ from importlib.resources import files
 from cordial_ppl.data.numerals import parse_number
 from cordial_ppl.decisions.judge import Fault, number
 from cordial_ppl.errors import escape
-from cordial_ppl.plots.report.facts import DISTANCE, Facts
+from cordial_ppl.plots.report.facts import DISTANCE, WRONG, Facts
 from cordial_ppl.plots.report.pictures import draw_pictures
 from cordial_ppl.runtime.arrays import FLOOR
 from cordial_ppl.scores import Interval
@@ -27,11 +27,7 @@ UNITS = {
 """Units of parameters."""
 
 PACKAGES = ("cordial-ppl", "jax", "numpyro", "arviz", "numpy")
-SCORED = {
-    "log loss": "nats",
-    DISTANCE: "scale points",
-    "most probable option is wrong": "share of texts",
-}
+SCORED = {"log loss": "nats", DISTANCE: "scale points", WRONG: "share of texts"}
 """Units of scores."""
 
 COLUMNS = {"raw": "the judge", "histogram": "the label histogram", "calibrated": "calibrated"}
@@ -68,7 +64,7 @@ def make_page(facts: Facts, *, of: str) -> str:
         # Words have their positions from 0 as values.
         counted=None in map(parse_number, facts.calibrator.fit_.scale.options),
         parameters=[(*cells[::2], cells[3], UNITS.get(cells[0], "")) for cells in parameters],
-        point=facts.scores.get(DISTANCE),
+        point=facts.scores.get(DISTANCE) or facts.scores.get(WRONG),
         score_head=("score", *COLUMNS.values(), *(f"gain over {COLUMNS[of]}" for of in others)),
         scores=[
             (f"{name} ({SCORED[name]})" if name in SCORED else name,)
