@@ -78,7 +78,10 @@ def test_what_is_observed_beside_the_labels_is_refused_as_that():
         cp.fit_channel(Channel("measured", measured), LOGITS, LABELS)
 
 
-@pytest.mark.parametrize("method", ["laplace", pytest.param("nuts", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "method",
+    ["mode", *(pytest.param(own, marks=pytest.mark.nightly) for own in ("laplace", "nuts"))],
+)
 def test_a_gradient_that_is_not_finite_is_named(method):
     with pytest.raises(cp.InputError, match="its gradient for spread is not"):
         fit("censored_ends", method)

@@ -133,6 +133,7 @@ def test_the_papers_channels_in_plain_numpyro_are_those_built_in(name, built_in)
     np.testing.assert_allclose(*unseen, rtol=0, atol=1e-6)
 
 
+@pytest.mark.nightly
 @pytest.mark.literal
 def test_readers_in_plain_numpyro_are_the_papers_fusion():
     logits = as_logits(np.random.default_rng(0).normal(0, 4, (24, 3, 5)).reshape(-1, 5))

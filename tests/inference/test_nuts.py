@@ -148,6 +148,7 @@ def test_the_default_agrees_with_nuts(name, size):
     assert {np.shape(own) for own in figures.values()} == {(2000,)}
 
 
+@pytest.mark.nightly
 def test_nuts_samples_where_arviz_was_imported_first():
     program = """
 import arviz, cordial_ppl as cp
