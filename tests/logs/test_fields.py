@@ -155,6 +155,15 @@ def test_files_of_every_kind_are_read_alike(tmp_path, ending):
     assert table(one).argmax(axis=1).tolist() == [4, 2]
 
 
+def test_an_answer_that_is_no_json_stops_nothing(log):
+    answers = '{"score": 4}', "I cannot rate this.", '{"score": 2, "reason": "cut', '{"score": 1}'
+    path = log(*({"id": k, "raw": text} for k, text in enumerate(answers)))
+    with pytest.warns(CordialWarning, match="2 rows"):
+        found = cp.read(path, item="id", answer="parse_json(raw).score", options=STARS)
+    assert table(found).argmax(axis=1).tolist() == [3, 0]
+    assert found.readings["unread"] == [None, "failed", "failed", None]
+
+
 def test_readers_and_tasks_are_fields_or_chosen(log):
     rows = [
         {"item_id": i, "judge": judge, "score": 1 + i} for i in range(3) for judge in ("x", "y")
