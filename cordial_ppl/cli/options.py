@@ -155,7 +155,7 @@ class Columns:
     rating: Column = None
     "Column with the judge's ratings, one per text; requires --options."
     reverse: bool = False
-    "Reverse the judge's scale, if it runs in the opposite direction to the labels' scale."
+    "Reverse the judge's scale if it runs in the opposite direction to the labels' scale."
     keep_form: Annotated[bool, Parameter(group=OUTPUT)] = False
     "Write CSV files in the format of READINGS: same separator, decimal mark and id column."
     round: Rounding = None

@@ -131,7 +131,7 @@ class Monitored(NamedTuple):
         moved = moved or [f"text scores moved by {self.moved:.2f}, including noise"]
         order = [f"rank correlation of the scores {self.order:.2f}"] * (self.order == self.order)
         if self.order <= REVERSED and self.texts >= ENOUGH:
-            order += ["one scale may be reversed. Reverse that table (--reverse reverses all)"]
+            order += ["one scale may be reversed. Reverse that table (--reverse reverses both)"]
         every = f", {self.evidence:.3g} to 1 over all looks" * (self.looks > 1)
         shift, lower, upper = self.shift
         lines = [

@@ -97,7 +97,7 @@ def read_annotators(
     tells = len({*zip(items, people, strict=False)}) == len(items)
     raise SettingNeeded(
         f"{columns.path}: each item_id must be unique; {item} is in {lines}.",
-        "Keep only one of these rows, or name the column with the annotators",
+        "Keep only one of these rows, or specify the column of annotators",
         "annotator",
         name if name and tells else PLACEHOLDER,
     )

@@ -275,7 +275,7 @@ def test_an_enum_of_a_parquet_file_is_the_scale(tmp_path):
 def test_the_judge_or_the_task_of_a_reading_gives_no_label(tmp_path):
     cells = {"item_id": ["a", "a"], "task": ["t"] * 2, "reader": ["j", "k"], "label": ["1", "2"]}
     write_table(tmp_path / "l.csv", cells)
-    with pytest.raises(SettingNeeded, match="column with the annotators: annotator='COLUMN'"):
+    with pytest.raises(SettingNeeded, match="annotator='COLUMN'"):
         read_labels(tmp_path / "l.csv", Scale.of(["1", "2"]))
 
 

@@ -120,9 +120,9 @@ class Estimate(Comparison):
         separated = f"The labels resolve {resolved} of {count(total, 'pair')}"
         separated += f" (about {wrong:.1f} expected in the wrong order)." if resolved else "."
         rule = (
-            f"Of the pairs whose interval excludes 0, with {RESOLVING} or more labels per {by}, "
-            f"the surest are resolved: at most one in {1 / WRONG / (1 - self.level):.0f} is "
-            "expected to be in the wrong order."
+            f"A pair is resolved if its interval excludes 0, each {by} has at least {RESOLVING} "
+            "labels, and it is among the most certain such pairs: at most one resolved pair in "
+            f"{1 / WRONG / (1 - self.level):.0f} is expected to be in the wrong order."
         )
         lines = [*self._write_whole(), "", *table, "", separated, rule]
         needed = self._find_needed()
