@@ -129,7 +129,8 @@ def agreement(
     cluster = np.unique(clusters, return_inverse=True)[1]
     values, gains = _resample(measures, cluster, level)
     if "people" in values:
-        among = {name: values["people"][bound] for name, bound in BOUNDS.items()}
+        # Of people who agree no better than by chance nothing follows for a judge.
+        among = {k: each for k, by in BOUNDS.items() if (each := values["people"][by]).mean > 0}
         values["at most"] = {name: _bound(each, len({*people})) for name, each in among.items()}
     far = np.bincount(texts[one], (codes[one] - codes[other]) ** 2 * share_text(texts[one]), rows)
     apart = [row for row in np.argsort(-far, kind="stable")[:SHOWN].tolist() if far[row]]

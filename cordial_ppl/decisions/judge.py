@@ -206,7 +206,9 @@ def assess(fit: Fit) -> Reader:
     under = residuals.steps.sum(axis=1) - (drawn - predicted @ classes)[:, :count]
     factors = {"option": Factor(codes[:count], len(options), GROUP_SCALE)}
     effects = draw_effects(under[..., None], np.ones(count), factors, axes, variance, rng)
+    means = shares @ classes @ (member / member.sum(axis=0))
     bias = bias[effects.chains] + effects.levels["option"][..., 0]
+    bias = np.clip(bias, -means, size - 1 - means)
     sigma = effects.sigma[:, 0] * effects.basis[0, 0]
     ranges = dict(zip(options.tolist(), map(_summarise, bias.T), strict=True))
     # How often it states each option is known of these texts alone.

@@ -46,7 +46,7 @@ LEAST_HOPE = 0.02
 
 NO_NEARER = (
     "Calibrated choices are no closer to the labels than the judge's, but calibration provides "
-    "probabilities and removes the judge's bias from means and shares."
+    "probabilities and corrects any bias of the judge in means and shares."
 )
 """What is said where the distance does not fall."""
 

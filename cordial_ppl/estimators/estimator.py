@@ -190,8 +190,9 @@ class Estimator[F: AnyFit](Parameters, ABC):
         The interval reflects the uncertainty of a fit to few labels: channel parameters vary
         according to their posteriors, and members according to their weights. The interval does not
         include the spread of single labels; see ``predict_label_interval``. A channel contributes
-        all its draws, a calibrator only one prediction. If the interval misses ``predict_mean``, as
-        can happen with ``inference="mode"``, it is widened to include the mean.
+        the draws that its predictions average (128 by default), a calibrator only one prediction.
+        If the interval misses ``predict_mean``, as can happen with ``inference="mode"``,
+        it is widened to include the mean.
 
         Args:
             logits: option logits, as in ``predict_proba``.

@@ -88,8 +88,8 @@ def score(
         if isinstance(fits, Exception):
             row["reason"] = " ".join(str(fits).split()) or type(fits).__name__
             continue
-        if not np.isfinite(fits.probs[index]).all():
-            row["reason"] = "the predictions are not finite"
+        if not (np.isfinite(fits.probs[index]) & (fits.probs[index] >= 0)).all():
+            row["reason"] = "the predictions are no probabilities"
             continue
         labels = task.report.labels
         probs, saturated = np.split(fits.probs[index], [len(labels)])

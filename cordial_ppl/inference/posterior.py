@@ -139,8 +139,9 @@ class Posterior:
         The estimate uses importance sampling, with draws from the prior and around the posterior's
         draws (for "laplace" and "mode", around the mode). The error is below .05 unless a warning
         is issued. Labels are weighted, and priors are scaled as in the model. The label histogram,
-        which depends on the labels, is treated as fixed. If two channels fall back on the same
-        histogram, the difference between their log evidences is the log of a Bayes factor.
+        which depends on the labels and on the inference method, is treated as fixed. If two
+        channels fall back on the same histogram, the difference between their log evidences is the
+        log of a Bayes factor.
         """
         return estimate_log_evidence(self)
 
@@ -299,8 +300,8 @@ def check_probs(probs: Float[np.ndarray, "m K"]) -> Float[np.ndarray, "m K"]:
     if rows.size:
         # A user's channel may take the logarithm of a covariate, say.
         raise InputError(
-            f"the fit has no valid prediction for {name_rows(rows)}. Check whether a reading or "
-            "covariate of these texts lies far outside the range of the labelled texts."
+            f"the fit has no valid prediction for {name_rows(rows)}. Test your own channels with "
+            "`cordial check`, and check these texts for extreme readings or covariates."
         )
     return probs
 

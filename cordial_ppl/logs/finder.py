@@ -80,6 +80,9 @@ REFUSED = re.compile(
 PROSE = re.compile(r"""(?<=["'])\s*+:\s*+(["'])(?=(?:(?!\1)\S)*+\s)(?:(?!\1)[^\\]|\\.)*+\1""")
 """Words of another field of JSON, which may name options: "reason": "Not a 5, for it is long"."""
 
+CUT = re.compile(r'"\s*+:\s*+"?\d+\Z')
+"""The end of JSON that may have been cut within a number: {"score": 1"""
+
 SPECIAL = re.compile(r"<\|[^|<>]*\|>|</?s>|<(?:eos|end_of_turn)>|\[END\]", re.IGNORECASE)
 """Tokens that a tokenizer adds around an answer."""
 
@@ -170,7 +173,9 @@ class Finder:
             return Span(None, 0, 0, "prose")
         bare = PROSE.sub(lambda match: " " * len(match[0]), text)
         doubts = () if self.before else ((self._cased, bare), (REFUSED, text))
-        if last.option is None or any(one.search(each, last.after) for one, each in doubts):
+        longer = (text[last.start :] + digit for digit in "0123456789" * bool(CUT.search(text)))
+        cut = any(self.spellings.match(one) is not None for one in longer)
+        if cut or last.option is None or any(one.search(each, last.after) for one, each in doubts):
             return last._replace(option=None, source="off")
         return last._replace(several=len({span.option for span in spans} - {None}) > 1)
 

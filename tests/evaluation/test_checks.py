@@ -4,6 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpyro
+import numpyro.distributions as dist
 import pytest
 from broken_channels import write_channel
 from scipy.stats import norm
@@ -107,6 +109,21 @@ def test_a_broken_promise_fails_in_its_line(tmp_path, five, name, line):
     if line == order:  # Readings are centred, each by itself.
         assert sum(report[line].figures["lower"]) == pytest.approx(0, abs=0.5)
     assert len(report.findings) == (2 if line == "indices" else 4)
+
+
+def test_a_channel_for_two_options_is_checked_with_two():
+    def platt(readings, labels=None):
+        slope = numpyro.sample("slope", dist.LogNormal(0.0, 0.5))
+        logits = slope * (readings.logits[:, 1] - readings.logits[:, 0])
+        with numpyro.plate("texts", len(logits)):
+            numpyro.sample("label", dist.Bernoulli(logits=logits), obs=labels)
+
+    report = check_channel(cp.channels.Channel("platt", platt), checks=PROMISES)
+    assert report["contract"].status == "warn" and report["contract"].figures["parameters"] == {
+        2: 1
+    }
+    assert "3 options" in report["contract"].words
+    assert {one.status for one in report.findings[1:]} == {"pass"}
 
 
 @pytest.mark.parametrize(("loc", "scale"), [(0.0, 1.0), (-1.5, 0.05)])

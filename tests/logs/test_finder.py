@@ -137,6 +137,14 @@ def test_letters_words_and_other_numbers(options, text, option):
     assert find(options, text)[0] == option
 
 
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [('{"score": 1', None), ('{"score": 10', "10"), ('{"score": 4', "4"), ('{"score": 1}', "1")],
+)
+def test_a_number_that_may_have_been_cut_is_no_option(text, option):
+    assert find(TEN, text)[0] == option
+
+
 def test_a_long_reason_that_was_cut_is_read_at_once():
     """A search that tries every blank as the reason's last would take a minute."""
     assert find(STARS, '{"score": 4, "reason": "' + "good " * 20_000) == ("4", "marked")

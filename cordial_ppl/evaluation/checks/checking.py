@@ -76,7 +76,8 @@ def check_channel(
     if findings[0].status == FAIL:
         return Report(chosen.name, tuple(findings))
     texts = logits, labels, covariates
-    trial = make_trial(chosen, seed) if logits is None else take_trial(chosen, *texts, seed)
+    size = min(findings[0].figures["parameters"], key=lambda size: abs(size - 5))
+    trial = make_trial(chosen, seed, size) if logits is None else take_trial(chosen, *texts, seed)
     with doing("checking", len(NEEDED) + len(checks), "properties") as stage:
         for number, check in enumerate((*NEEDED, *checks), 1):
             findings += filter(None, [_run(check, trial)])

@@ -29,7 +29,7 @@ STEP = 1e-5
 SLOPE_TOLERANCE = 1e-4
 
 SIZES = (2, 3, 5, 7)
-"""Numbers of options for which a channel must work."""
+"""Numbers of options for which a channel is tried."""
 
 DRAWS, SETS = 1000, 999
 FEWER = 256
@@ -43,14 +43,16 @@ TOLERANCE = 1e-6
 
 def check_contract(channel: Channel) -> Finding:
     """Trace the channel for several numbers of options; name its parameters and covariates."""
-    sizes = {}
+    sizes, faults = {}, []
     for size in SIZES:
         try:
             covariates = find_covariates(channel, size)
             target = build_target(channel, size, covariates, 2 if channel.several else None)
+            sizes[size] = target.size
         except ChannelError as error:
-            return Finding("contract", FAIL, f"with {size} options: {error}")
-        sizes[size] = target.size
+            faults.append(f"with {size} options: {error}")
+    if not sizes:
+        return Finding("contract", FAIL, faults[0])
     names = [site.parameter for site in target.sites]
     fixed = [site.parameter for site in target.sites if not site.gaussian]
     words = f"{len(names)} parameters: {', '.join(names)}"
@@ -59,8 +61,10 @@ def check_contract(channel: Channel) -> Finding:
     if unused := [name for name, *_ in channel.examples if name not in covariates]:
         uses = list_names(covariates) if covariates else "no covariate"
         words += f"; EXAMPLES names {list_names(unused)}, but the model uses {uses}"
+    works = f"; works with {', '.join(map(str, sizes))} options only: "
+    words += "".join(works + fault for fault in faults[:1])
     figures = {"parameters": sizes, "covariates": list(covariates)}
-    return Finding("contract", WARN if unused else PASS, words, figures)
+    return Finding("contract", WARN if unused or faults else PASS, words, figures)
 
 
 def check_indices(trial: Trial) -> Finding | None:
@@ -73,8 +77,7 @@ def check_indices(trial: Trial) -> Finding | None:
         error, _ = checked(target.prior.loc, trial.readings)
     if not (message := error.get()):
         return None
-    declared = count_levels(target.channel)
-    names = [name for name in trial.labelled.covariates if name not in declared]
+    names = [name for name in trial.labelled.covariates if name not in count_levels(target.channel)]
     size = message.rstrip(" .").rpartition(" ")[2]
     advice = f" (if {names[0]!r} is the index: LEVELS = {{{names[0]!r}: {size}}})" if names else ""
     words = f"{message.strip().rstrip('.')}. JAX uses the last entry instead{advice}"
@@ -121,10 +124,8 @@ def check_gradients(trial: Trial) -> Finding:
     points = loc + scale * trial.rng(3).normal(0, 1.0, (FEW, target.size))
     slope = np.asarray(density(points, *data)[1]) * scale
     steps = STEP * scale * np.eye(target.size)
-    above, below = (
-        np.stack([density(points + sign * step, *data)[0] for step in steps], axis=1)
-        for sign in (1, -1)
-    )
+    values = [[density(points + sign * step, *data)[0] for step in steps] for sign in (1, -1)]
+    above, below = np.swapaxes(values, 1, 2)
     difference = (above - below) / (2 * STEP)
     errors = np.abs(slope - difference) / (1.0 + np.abs(difference))
     errors = np.where(np.isfinite(errors), errors, np.inf)

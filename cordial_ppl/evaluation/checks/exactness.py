@@ -69,9 +69,8 @@ def check_against_nuts(trial: Trial, method: str) -> Finding | None:
     posterior = trial.fit(method)
     distances = np.abs(posterior.weights @ posterior.draws - draws.mean(axis=0)) / draws.std(axis=0)
     means, coordinate = distances.max(), trial.target.coordinates[int(distances.argmax())]
-    one, other = (
-        each.predict(unseen.logits, unseen.covariates)[0] for each in (posterior, reference)
-    )
+    both = posterior, reference
+    one, other = (each.predict(unseen.logits, unseen.covariates)[0] for each in both)
     rms, worst = np.sqrt(((one - other) ** 2).mean()), np.abs(one - other).max()
     trusted = posterior.diagnostics.trusted
     words = (
@@ -82,8 +81,7 @@ def check_against_nuts(trial: Trial, method: str) -> Finding | None:
     close = rms <= RMS_LIMIT and means - 2.0 / np.sqrt(nuts.ess) <= MEAN_LIMIT
     status = PASS if (rms <= LITERAL_RMS if method == "laplace" else close) else WARN
     # Otherwise the posterior's diagnostics have warned the user already.
-    if method != "laplace" and trusted and rms > RMS_LIMIT:
-        status = FAIL
+    status = FAIL if method != "laplace" and trusted and rms > RMS_LIMIT else status
     return Finding(f"{method} against NUTS", status, words, figures)
 
 

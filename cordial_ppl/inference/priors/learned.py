@@ -95,7 +95,11 @@ class LearnedPrior:
         return Prior(loc, derived.scale)
 
     def describe(self, channels: Sequence[Channel | str], size: int) -> list[dict[str, Any]]:
-        """List the learned parameters of channels (objects or names), on a scale of K options.
+        """List the learned parameters of channels, on a scale of K options.
+
+        Args:
+            channels: objects, names of built-in channels, or paths of channel files.
+            size: number K of options.
 
         Returns:
             For each parameter: "channel" and "parameter"; "loc" and "scale" in the unconstrained
