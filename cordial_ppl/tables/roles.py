@@ -5,7 +5,7 @@ are as likely.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
@@ -40,7 +40,7 @@ PLACEHOLDER = "COLUMN"
 """What stands in a proposal for what the table does not tell."""
 
 
-def nearest(name: str, names: Iterable[str], words: Sequence[str] = ()) -> str | None:
+def nearest(name: str, names: Collection[str], words: Sequence[str] = ()) -> str | None:
     """Find the column or field with the most similar name.
 
     Args:
@@ -51,14 +51,12 @@ def nearest(name: str, names: Iterable[str], words: Sequence[str] = ()) -> str |
     Returns:
         The likeliest; None if none is near.
     """
-    names = [*names]
-    folded = {_fold(candidate): candidate for candidate in reversed(names)}
-    for word in map(_fold, (name, *words)):
-        if word in folded:
-            return folded[word]
-    likely = next((one for word in words for one in names if word in _split(one)), None)
-    close = (get_close_matches(_fold(word), folded, 1, 0.7) for word in (name, *words))
-    return likely or next((folded[match[0]] for match in close if match), None)
+    folded = {_fold(candidate): candidate for candidate in reversed([*names])}
+    typed, *close = (get_close_matches(_fold(word), folded, 1, 0.7) for word in (name, *words))
+    exact = [word for word in map(_fold, words) if word in folded]
+    likely = [_fold(one) for word in words for one in names if word in _split(one)]
+    found = [*typed, *exact, *likely, *(one for match in close for one in match)]
+    return folded[found[0]] if found else None
 
 
 def _fold(name: str) -> str:

@@ -299,3 +299,12 @@ def test_wrong_options_are_not_the_tables_fault(text, options):
     with pytest.raises(InputError) as raised:
         read_readings(path, options=options)
     assert "r.csv" not in str(raised.value) and options[0] in str(raised.value)
+
+
+def test_a_misspelt_column_is_not_taken_for_another(tmp_path):
+    cells = {"item_id": ["a", "b"], "verdict": ["FAIL", "PASS"], "score": ["1", "4"]}
+    write_table(tmp_path / "r.csv", cells)
+    with pytest.raises(SettingNeeded, match="rating='COLUMN'"):
+        read_readings(tmp_path / "r.csv", rating="verdct", options=["FAIL", "PASS"])
+    with pytest.raises(SettingNeeded, match="rating='score'"):
+        read_readings(tmp_path / "r.csv", rating="scores", options=["1", "4"])
