@@ -206,9 +206,10 @@ def assess(fit: Fit) -> Reader:
     under = residuals.steps.sum(axis=1) - (drawn - predicted @ classes)[:, :count]
     factors = {"option": Factor(codes[:count], len(options), GROUP_SCALE)}
     effects = draw_effects(under[..., None], np.ones(count), factors, axes, variance, rng)
-    means = shares @ classes @ (member / member.sum(axis=0))
     bias = bias[effects.chains] + effects.levels["option"][..., 0]
-    bias = np.clip(bias, -means, size - 1 - means)
+    groups = [(shares @ classes)[codes == code] for code in range(len(options))]
+    low, high = (np.array([end(group) for group in groups]) for end in (np.min, np.max))
+    bias = np.clip(bias, -high, size - 1 - low)
     sigma = effects.sigma[:, 0] * effects.basis[0, 0]
     ranges = dict(zip(options.tolist(), map(_summarise, bias.T), strict=True))
     # How often it states each option is known of these texts alone.
@@ -292,5 +293,4 @@ def _variances(shares: Float[np.ndarray, "T K"]) -> Float[np.ndarray, " T"]:
 
 
 def _summarise(draws: Float[np.ndarray, " D"]) -> Range:
-    low, median, high = np.quantile(draws, LEVELS).tolist()
-    return Range(median, low, high)
+    return Range(*np.quantile(draws, np.array(LEVELS)[[1, 0, 2]]).tolist())
