@@ -55,8 +55,8 @@ def nearest(name: str, names: Collection[str], words: Sequence[str] = ()) -> str
     typed, *close = (get_close_matches(_fold(word), folded, 1, 0.7) for word in (name, *words))
     exact = [word for word in map(_fold, words) if word in folded]
     likely = [_fold(one) for word in words for one in names if word in _split(one)]
-    found = [*typed, *exact, *likely, *(one for match in close for one in match)]
-    return folded[found[0]] if found else None
+    candidates = [*typed, *exact, *likely, *(one for match in close for one in match)]
+    return folded[candidates[0]] if candidates else None
 
 
 def _fold(name: str) -> str:
