@@ -9,7 +9,8 @@ Thoughts hold no answer, closed or not. An answer is explicit if it
 
 The last of these counts. There is no answer if it announces something that is not an option
 ("Rating: 8.5", "Score: 3-4"), or if an option or a refusal to rate stands anywhere after it.  Of a
-reason in another field of JSON, only a refusal counts.
+reason in another field of JSON, only a refusal counts.  Nor is there one where JSON ends within a
+number with which another option begins, too.
 """
 
 import re
