@@ -17,8 +17,7 @@ about the others, whose labels are all there.
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from typing import Any
 
@@ -105,22 +104,22 @@ def measure_estimate(fit: Any, logits: np.ndarray, labels: np.ndarray, n: int) -
             yield line | {"width": min(high - low, 9.0)}
 
 
-def run(measure: Callable[..., Any], draw: int, source: str, n: int) -> Any:
-    """Draw texts and fit to the first n labels; nothing where these are all alike, or too many."""
+def run(draw: int, source: str, n: int) -> dict[str, list[Line]]:
+    """Fit to the first n labels of some texts, unless these are all alike, or too many, and ask."""
     pairs = shuffle_pairs(source)
     logits, labels = load(source, *pairs[draw % len(pairs)])
     rng = np.random.default_rng([zlib.crc32(source.encode()), draw])
     texts = rng.permutation(len(labels))[: rng.choice(SIZES)]
     logits, labels = logits[texts], labels[texts]
     if 2 * n > len(labels) or not np.ptp(labels[:n]):
-        return []
+        return {name: [] for name in ASKED}
     fit = cp.Cordial(seed=draw).fit(logits[:n], labels[:n])
-    return measure(fit, logits, labels, n)
+    return {name: [*measure(fit, logits, labels, n)] for name, measure in ASKED.items()}
 
 
 def tabulate_gains(rows: Sequence[Row]) -> Iterator[Line]:
     """Compare the cost that the next number of labels saves with its forecast."""
-    records = [*list_records(rows, CELL)]
+    records = [*list_records(rows, CELL, "cost")]
     costs = {(r["draw"], r["set"], r["labels"], r["costs"]): r for r in records}
     for n, more in pairwise(BUDGETS):
         pairs = [
@@ -136,25 +135,19 @@ def tabulate_gains(rows: Sequence[Row]) -> Iterator[Line]:
             yield line | average("realised", saved, draws, cells)
 
 
-def describe(name: str, measure: Any, tabulate: Any, kept_as: str = "") -> Measurement:
-    """Describe a measurement of decisions in all sets."""
-    return Measurement(
-        f"deciding-{name}",
-        lambda draw: product(list_sources(), BUDGETS),
-        partial(run, measure),
-        tabulate,
-        kept_as=kept_as,
-    )
+def describe(name: str, tabulate: Any) -> Measurement:
+    """Describe a measurement of decisions in all sets; all have their rows from the same fits."""
+    cells, every = (lambda draw: product(list_sources(), BUDGETS)), f"deciding-{name}"
+    return Measurement(every, cells, run, tabulate, kept_as="deciding")
 
 
-COST = Means(CELL, "costs* labels* set*", alike="set costs labels")
-AGREE, ESTIMATE = (
-    Means(CELL, "case labels", lowest=lowest)
-    for lowest in (("kept or all by people",), ("covers",))
-)
+ASKED = {"cost": measure_costs, "agree": measure_agreement, "estimate": measure_estimate}
+COST = Means(CELL, "costs* labels* set*", alike="set costs labels", part="cost")
+AGREE = Means(CELL, "case labels", lowest=("kept or all by people",), part="agree")
+ESTIMATE = Means(CELL, "case labels", lowest=("covers",), part="estimate")
 MEASUREMENTS = (
-    describe("cost", measure_costs, COST),
-    describe("gain", measure_costs, tabulate_gains, "deciding-cost"),
-    describe("agree", measure_agreement, AGREE),
-    describe("estimate", measure_estimate, ESTIMATE),
+    describe("cost", COST),
+    describe("gain", tabulate_gains),
+    describe("agree", AGREE),
+    describe("estimate", ESTIMATE),
 )

@@ -38,6 +38,8 @@ from cordial_ppl.decisions.judge import state
 from cordial_ppl.decisions.question import TARGETS
 
 OURS, SYSTEMS, BUDGETS = "cordial_ppl", 8, (20, 50, 100)
+RIVALS = 2
+"""Draws on which other packages are measured too."""
 RATIOS = {"1:1": 1, "5:1": 5, "25:1": 25}
 DESIGNS = ("random", "plan", *RATIOS, "clusters", "pairs")
 COLUMNS = {
@@ -303,8 +305,14 @@ def judge(interval: Any, truth: float) -> list[float]:
     return [float(holds), float(high - low), float(clear), float(clear and mean * truth <= 0)]
 
 
-def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
-    """Average over sets: ours, then other packages; by number of labels, and over all."""
+def tabulate_rivals(rows: Sequence[Row]) -> Iterator[Line]:
+    """Average over sets: ours, then other packages, if there are any."""
+    lines = [*tabulate(rows, (OURS, *PEERS))]
+    yield from lines if any(line["method"] != OURS for line in lines) else ()
+
+
+def tabulate(rows: Sequence[Row], methods: Sequence[str] = (OURS,)) -> Iterator[Line]:
+    """Average over sets, by number of labels, and over all."""
     table: dict[Key, list[tuple[int, str, list[float]]]] = defaultdict(list)
     for draw, (source, design, n), numbers in rows:
         for cell, records in numbers.items():
@@ -312,7 +320,8 @@ def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
             for key in itertools.product((design, "all"), (n, "all")):
                 table[(*cell.split("|"), *key)] += each
     rank = {key: index for index, key in enumerate((*DESIGNS, *BUDGETS, "all", OURS, *PEERS))}
-    order = sorted(table, key=lambda c: (rank[c[1]], c[0], rank[c[3]], rank[c[4]]))
+    chosen = [key for key in table if key[1] in methods]
+    order = sorted(chosen, key=lambda c: (rank[c[1]], c[0], rank[c[3]], rank[c[4]]))
     for of, method, kind, design, n in order:
         every = table[of, method, kind, design, n]
         kept = [each for each in every if np.isfinite(np.array(each[2], float)[[0, 4]]).all()]
@@ -336,7 +345,7 @@ def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
         yield line
 
 
-def run(draw: int, source: str, design: str, n: int, rivals: bool = False) -> Any:
+def run(draw: int, source: str, design: str, n: int) -> Any:
     """Draw, fit and estimate; nothing where a set has no such design."""
     pairs = list_pairs(source)
     corpus = (make if source in MADE else load)(source, *pairs[draw % len(pairs)])
@@ -344,13 +353,14 @@ def run(draw: int, source: str, design: str, n: int, rivals: bool = False) -> An
     sample = draw_sample(corpus, design, n, seed, draw)
     if sample is None:
         return {}
-    cells = measure(corpus, sample, source, design, draw, installed() if rivals else [])
+    cells = measure(corpus, sample, source, design, draw, installed() if draw < RIVALS else [])
     return {"|".join(cell): np.round(records, 5).tolist() for cell, records in cells.items()}
 
 
-RIVALS = functools.partial(run, rivals=True)
 CELLS = [*itertools.product((*COLUMNS, *MADE), DESIGNS, BUDGETS)]
 MEASUREMENTS = (
     Measurement("estimates", lambda _: CELLS, run, tabulate, 4),
-    Measurement("estimates-rivals", lambda _: CELLS, RIVALS, tabulate, 2),
+    Measurement(
+        "estimates-rivals", lambda _: CELLS, run, tabulate_rivals, RIVALS, kept_as="estimates"
+    ),
 )

@@ -155,6 +155,7 @@ MEASUREMENTS = (
         ),
         run_warm,
         Means("labels options", "labels options"),
+        draws=5,
         needs_data=False,
     ),
 )

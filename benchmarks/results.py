@@ -91,10 +91,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if missing:
             print(f"{name}: {missing} cells are left to other runs", flush=True)
             continue
-        if not rows:
+        if not (table := [*each.tabulate(rows)] if rows else []):
             print(f"{name}: this machine has nothing to measure it with", flush=True)
             continue
-        table = [*each.tabulate(rows)]
         show(each, table)
         if spans[name].start == 0:
             write(table, args.tables / f"{name}.csv", program, spans[name].stop)
