@@ -135,19 +135,20 @@ def tabulate_gains(rows: Sequence[Row]) -> Iterator[Line]:
             yield line | average("realised", saved, draws, cells)
 
 
-def describe(name: str, tabulate: Any) -> Measurement:
-    """Describe a measurement of decisions in all sets; all have their rows from the same fits."""
-    cells, every = (lambda draw: product(list_sources(), BUDGETS)), f"deciding-{name}"
-    return Measurement(every, cells, run, tabulate, kept_as="deciding")
-
-
 ASKED = {"cost": measure_costs, "agree": measure_agreement, "estimate": measure_estimate}
-COST = Means(CELL, "costs* labels* set*", alike="set costs labels", part="cost")
-AGREE = Means(CELL, "case labels", lowest=("kept or all by people",), part="agree")
-ESTIMATE = Means(CELL, "case labels", lowest=("covers",), part="estimate")
-MEASUREMENTS = (
-    describe("cost", COST),
-    describe("gain", tabulate_gains),
-    describe("agree", AGREE),
-    describe("estimate", ESTIMATE),
+TABLES = {
+    "cost": Means(CELL, "costs* labels* set*", alike="set costs labels", part="cost"),
+    "gain": tabulate_gains,
+    "agree": Means(CELL, "case labels", lowest=("kept or all by people",), part="agree"),
+    "estimate": Means(CELL, "case labels", lowest=("covers",), part="estimate"),
+}
+MEASUREMENTS = tuple(
+    Measurement(
+        f"deciding-{name}",
+        lambda draw: product(list_sources(), BUDGETS),
+        run,
+        tabulate,
+        kept_as="deciding",
+    )
+    for name, tabulate in TABLES.items()
 )

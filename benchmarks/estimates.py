@@ -38,8 +38,7 @@ from cordial_ppl.decisions.judge import state
 from cordial_ppl.decisions.question import TARGETS
 
 OURS, SYSTEMS, BUDGETS = "cordial_ppl", 8, (20, 50, 100)
-RIVALS = 2
-"""Draws on which other packages are measured too."""
+RIVALS = 2  # Draws on which other packages are measured too.
 RATIOS = {"1:1": 1, "5:1": 5, "25:1": 25}
 DESIGNS = ("random", "plan", *RATIOS, "clusters", "pairs")
 COLUMNS = {
