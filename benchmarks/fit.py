@@ -137,15 +137,10 @@ def run_warm(draw: int, n: int, size: int) -> Line:
 
 
 MEASUREMENTS = (
-    Measurement("fit-cold", lambda draw: [()], run_cold, Means("", "run"), 3, needs_data=False),
-    Measurement("fit-memory", lambda draw: [()], run_memory, Means("", "run"), 3, needs_data=False),
+    Measurement("fit-cold", lambda _: [()], run_cold, Means("", "run"), 3, needs_data=False),
+    Measurement("fit-memory", lambda _: [()], run_memory, Means("", "run"), 3, needs_data=False),
     Measurement(
-        "fit-starts",
-        lambda draw: [()],
-        run_starts,
-        Means("", "start run"),
-        draws=5,
-        needs_data=False,
+        "fit-starts", lambda _: [()], run_starts, Means("", "start run"), 5, needs_data=False
     ),
     Measurement(
         "fit-warm",
