@@ -39,6 +39,7 @@ from safetensors import safe_open
 
 import cordial_ppl
 from cordial_ppl.inference.priors.learned import FILE
+from cordial_ppl.runtime.cache import cache_programs
 from cordial_ppl.runtime.outputs import replacing
 from cordial_ppl.runtime.text_table import align
 
@@ -74,6 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if any(each.needs_data for _, each in chosen.values()) and not os.environ.get(FOLDER):
         parser.error(NEEDED)
+    cache_programs()
     if args.quick:
         os.environ[APART] = ""
     try:
