@@ -184,7 +184,7 @@ LEFT_OUT = describe("", (*SOURCES, *FURTHER), FEW, 2)
 MEASUREMENTS = (
     LEFT_OUT,
     describe("-many", tuple(SOURCES), MANY, 2),
-    describe("-embedded", (EMBEDDED,), FEW, 5),
+    describe("-embedded", (EMBEDDED,), FEW, 3),
     LEFT_OUT._replace(
         name="accuracy-expected",
         tabulate=Means(CELL, "labels", alike="set task reader", part="expected"),

@@ -165,6 +165,6 @@ MEASUREMENTS = (
         ),
         run,
         Means("set task reader texts", "score set* texts* way", alike="set task texts"),
-        3,
+        2,
     ),
 )

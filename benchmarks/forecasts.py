@@ -106,6 +106,6 @@ VERDICTS = Means(
     CELL, "shuffled labels", alike="", squared=("error now", "out of fold"), part="verdicts"
 )
 MEASUREMENTS = (
-    Measurement("forecasts", list_cells, run, FORECASTS, 6),
-    Measurement("verdicts", list_cells, run, VERDICTS, 6, kept_as="forecasts"),
+    Measurement("forecasts", list_cells, run, FORECASTS, 4),
+    Measurement("verdicts", list_cells, run, VERDICTS, 4, kept_as="forecasts"),
 )

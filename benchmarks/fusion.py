@@ -129,8 +129,8 @@ def describe(
 
 
 MEASUREMENTS = (
-    describe("embedded", EMBEDDED, tuple(TASKS), (5, 10, 20, 50, 100, 200, 500), 5),
-    describe("summaries", SUMMEVAL, SOURCES[SUMMEVAL].tasks, (20, 100), 10),
+    describe("embedded", EMBEDDED, tuple(TASKS), (5, 10, 20, 50, 100, 200, 500), 3),
+    describe("summaries", SUMMEVAL, SOURCES[SUMMEVAL].tasks, (20, 100), 5),
     describe("shuffled", SUMMEVAL, SOURCES[SUMMEVAL].tasks, (20, 100), 3, shuffled=True),
-    describe("wmt", WMT, SOURCES[WMT].tasks, (20, 100), 10),
+    describe("wmt", WMT, SOURCES[WMT].tasks, (20, 100), 5),
 )

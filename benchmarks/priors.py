@@ -69,4 +69,4 @@ def describe(name: str, source: str, draws: int) -> Measurement:
     return Measurement(f"priors-{name}", list_cells, run, table, draws, source != EMBEDDED)
 
 
-MEASUREMENTS = describe("embedded", EMBEDDED, 5), describe("summaries", "summeval_logits", 4)
+MEASUREMENTS = describe("embedded", EMBEDDED, 3), describe("summaries", "summeval_logits", 3)

@@ -95,6 +95,6 @@ MEASUREMENTS = (
         lambda draw: [(source,) for source in (*SOURCES, *FURTHER)],
         simulate,
         tabulate,
-        10,
+        6,
     ),
 )

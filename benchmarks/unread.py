@@ -107,7 +107,7 @@ MEASUREMENTS = (
         lambda draw: product((20, 60, 100), DESIGNS, (0.1, 0.25, 0.5)),
         run,
         tabulate,
-        20,
+        8,
         needs_data=False,
     ),
 )
