@@ -148,6 +148,7 @@ MEASUREMENTS = tuple(
         lambda draw: product(list_sources(), BUDGETS),
         run,
         tabulate,
+        8,
         kept_as="deciding",
     )
     for name, tabulate in TABLES.items()
