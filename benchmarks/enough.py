@@ -1,8 +1,8 @@
 """Whether the number of labels that `--require` names decides as often as it says.
 
 Of each task and reader some texts are a corpus, and a random sample of them is labelled.  A bound
-is put at some shares of the half width of the interval of the mean, on either side of it, so that
-the answer is open.  The sample is then continued, at random, to each of the three numbers that the
+is put at some shares of the way from the mean to either end of its interval, so that the answer is
+open.  The sample is then continued, at random, to each of the three numbers that the
 answer names: where the median is named half of the cases should be decided, and a tenth and nine
 tenths where the ends of the range are.  Numbers above 300 are not tried.
 """
@@ -39,7 +39,7 @@ def follow(draw: int, source: str, task: str) -> Iterator[Line]:
     ask(FIRST, "mean > 0")
     mean, lower, upper = made[FIRST].overall.mean
     for share in SHARES:
-        text = f"mean >= {mean + rng.choice([-1, 1]) * share * (upper - lower) / 2}"
+        text = f"mean >= {mean + share * (rng.choice([lower, upper]) - mean)}"
         needed = parse(text).answer(made[FIRST]).needed
         for end, count in needed._asdict().items() if needed else ():
             if count <= min(MOST, len(labels)):

@@ -63,7 +63,7 @@ def _find_fault_of_others(name: Any, msg: dict[str, Any]) -> str:
     """Say why what is no distribution has no place in a channel; empty where it has one."""
     if msg["type"] == "prng_key":
         return (
-            "draws a random value that is not a parameter, by numpyro.prng_key() or at a site "
+            "draws a random value that is not a parameter, using numpyro.prng_key() or at a site "
             "hidden by numpyro.handlers.block. Make the value a parameter, or average over it."
         )
     if msg["type"] == "param":
@@ -82,7 +82,7 @@ def _find_fault_of_prior(name: Any, msg: dict[str, Any]) -> str:
     """Say why a site cannot be a parameter; empty where it can."""
     fn = msg["fn"]
     if not isinstance(name, str):
-        return f"has a site called {name!r}, but names must be text."
+        return f"has a site called {name!r}, but names must be strings."
     if isinstance(fn, dist.Unit):
         return (
             f"adds a term to its density with numpyro.factor({name!r}, ...). Use numpyro.sample "
@@ -167,8 +167,8 @@ class DensityTrial(NamedTuple):
             )
         if channel.source and not np.isfinite(self.density):
             return (
-                f"the log density of {name} must be finite for plain readings at the centre of "
-                f"its prior, but is {float(self.density)}. Look for a division by zero or the "
+                f"the log density of {name} must be finite at the centre of its prior for simple "
+                f"test readings, but is {float(self.density)}. Look for a division by zero or the "
                 "logarithm of zero."
             )
         off = (self.beside < 0).any(axis=2)
@@ -176,9 +176,9 @@ class DensityTrial(NamedTuple):
             off |= np.abs(self.beside.sum(axis=2) - 1) > SUM_TOLERANCE
         if off.any():
             return (
-                f"the probabilities of {name} must be positive and sum to one, but for a plain "
-                f"reading they are {np.round(self.beside[off][0], 4).tolist()}. Normalise the "
-                "probabilities before observe, for example with jax.nn.log_softmax."
+                f"the probabilities of {name} must be positive and sum to one, but for a "
+                f"simple test reading they are {np.round(self.beside[off][0], 4).tolist()}. "
+                "Normalise them before calling observe, for example with jax.nn.log_softmax."
             )
         equal = np.isclose(self.beside, self.alone, rtol=0, atol=INDEPENDENT, equal_nan=True)
         unequal = ~equal.all(axis=2)

@@ -19,7 +19,7 @@ By = Annotated[Column, GROUP]
 Ranked = Annotated[str, options.COLUMN, GROUP]
 
 MANY = 10
-"""Values of a column from which on they may name clusters of texts."""
+"""A column with at least this many values may name clusters of texts."""
 
 
 @Parameter(name="*", group=options.MODEL)

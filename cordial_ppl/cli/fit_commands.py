@@ -15,10 +15,10 @@ from cordial_ppl.errors import InputError, SettingsClash, count
 from cordial_ppl.runtime.progress import doing
 
 FIGURES = {"draws": "draws", "khat": "k-hat", "ess": "effective draws"}
-"""Diagnostics of a posterior, and what they are called."""
+"""Posterior diagnostics and their displayed names."""
 
 DEMONSTRATED = 20
-"""Reviews of the demonstration whose labels are used."""
+"""Number of demo reviews whose labels are used."""
 
 NEXT = """
 Next, use your own readings (item_id, logit_1, ...) and labels (item_id, label), one row per text:

@@ -41,7 +41,7 @@ class Wanted:
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
     "Number of texts to label."
     width: Annotated[float | None, Parameter(metavar="W")] = None
-    "With --more: forecast the number of labels that narrows the mean's interval to +/- W."
+    "With --more: forecast how many labels narrow the mean's interval to +/- W."
 
 
 @command

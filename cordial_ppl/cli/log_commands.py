@@ -14,9 +14,9 @@ from cordial_ppl.errors import InputError, ServerError, count, naming
 from cordial_ppl.runtime.progress import doing
 
 ROWS = 5
-"""Rows that are shown of tables that are not written."""
+"""Number of rows shown if a table is not written."""
 
-ANSWER = "Regular expression for the text before each rating, if ratings are not found otherwise."
+ANSWER = "Regular expression for the text before each rating, if ratings are not found without it."
 TEXTS = f"Table {shared.TABLE}: item_id, text, and any other columns that the prompt uses."
 
 After = Annotated[str | None, shared.option(ANSWER, "REGEX", shared.ADVANCED)]

@@ -23,11 +23,11 @@ SPELLED = {"channels": "channel", "units": "unit", "passing": "pass"}
 """Settings whose option has another name."""
 
 REPEATED = ("channels", "leave_out", "units")
-"""Settings of several values whose option is typed for each."""
+"""Settings whose option is repeated for each value."""
 
 
 EXAMPLES = {"--by": "--by system", "NEW": "new.csv", "--output": "-o FILE"}
-"""What may be typed for an argument that is missing."""
+"""Example input for each missing argument."""
 
 
 def say(message: str) -> None:
@@ -170,7 +170,7 @@ def _describe_usage(error: CycloptsError) -> str:
         twice = "LABELS was set by --labels; " * ("--labels" in words and "--readings" not in words)
         return f"{twice}unexpected argument {errors.quote(error.unused_tokens[0])}."
     if isinstance(error, UnknownOptionError) and "--readers" in words:
-        several = "`cordial fuse --readers gpt,qwen` for several, and neither for a saved fusion"
+        several = "`cordial fuse --readers gpt,qwen` for several, or omit both for a saved fusion"
         return f"use `--rating gpt` for one judge, {several}."
     words, token = " ".join(str(error).split()), getattr(error, "token", None)
     source = f"{token.source}: " if token and token.source != "cli" else ""

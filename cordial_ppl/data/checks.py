@@ -80,7 +80,7 @@ def check_number(
     right = isinstance(value, kinds) and not isinstance(value, bool)
     if not right or not low <= value <= high or value == math.inf:
         kind = "whole number" if whole else "number"
-        limits = f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:.0f}"
+        limits = f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:.10g}"
         # A float that looks whole is told from a whole number.
         came = repr(value) if whole and isinstance(value, float) else quote(value)
         wanted = f"a {kind} {limits}" if low < high else f"{low:g}"

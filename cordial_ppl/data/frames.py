@@ -41,7 +41,7 @@ def check_columns(readings: Any, fitted: np.ndarray | None, options: Sequence[st
 
     Raises:
         InputError: the columns have other names than those of the fit, name the options in
-            another order, or end in numbers that neither rise nor fall.
+            another order, or end in numbers that are not in order.
     """
     names = column_names(readings)
     if names is None:

@@ -48,7 +48,7 @@ def warn_of_unread(unread: Unread) -> None:
     options, rows, texts, first = unread
     warn(
         f"found {count(options, 'missing reading')} in {rows} of {texts} rows (first: {first}). "
-        "A missing reading gets the smallest value in its row, or less if only one option was read."
+        "Each is set to the smallest value in its row, or lower if only one option was read."
     )
 
 

@@ -70,15 +70,15 @@ class Scale:
             raise InputError(f"options must be plain numbers; found {list_names(names)}.{PLAIN}")
         if not all(map(is_exact, names)):
             raise InputError(
-                f"whole-number options must be below 2^53; found {list_names(names)}. Larger "
-                "numbers are not exact as floats. Use words as option names."
+                f"whole-number options must be below 2^53; found {list_names(names)}. Floats "
+                "cannot hold larger numbers exactly. Use words as option names."
             )
         alike: list[Any] = [_composed(name) for name in names] if None in numbers else numbers
         twice = [name for name, same in zip(names, alike, strict=True) if alike.count(same) > 1]
         if twice:
             raise InputError(f"options must be distinct; {twice[0]!r} occurs twice in {names}.")
         if abs(np.sign(np.diff(self.values)).sum()) < len(names) - 1:
-            warn(f"the numbers {list_names(names)} neither rise nor fall. Sort the options.")
+            warn(f"the numbers {list_names(names)} are not in order. Sort the options.")
 
     @classmethod
     def default(cls, size: int) -> "Scale":
@@ -207,7 +207,7 @@ class Scale:
         if max(finite) < self.size:
             listed = ", ".join(f"{number:g}" for number in sorted(finite))
             raise SettingNeeded(
-                f"{noun} {listed} are ambiguous: {quote(first)} could be number 0 or 1. Write "
+                f"{noun} {listed} are ambiguous: {quote(first)} could be numbered 0 or 1. Write "
                 "option names instead.",
                 "If all ratings are numbers, use numbers as option names, for example from 1",
                 "options",

@@ -33,12 +33,7 @@ LEAST_BIAS = 0.025
 
 
 def predict_draws(
-    fit: Any,
-    logits: Any,
-    draws: int = 256,
-    covariates: Any = None,
-    *,
-    histogram: str = "redrawn",
+    fit: Any, logits: Any, draws: int = 256, covariates: Any = None, *, histogram: str = "redrawn"
 ) -> tuple[Float[np.ndarray, "D m K"], Float[np.ndarray, " D"]]:
     r"""Draw probabilities of the options from the posterior, for means and other statistics.
 
@@ -201,7 +196,7 @@ def monitor(
         if not again.any():
             raise InputError(
                 f"look {t} ({list_names(each, 2)}) shares no text with the first readings "
-                f"({list_names(first, 2)}). Include some of the first texts under their names."
+                f"({list_names(first, 2)}). Include some of the first texts, with the same names."
             )
         rows = [first[name] for name in each if name in first]
         stated[rows, t] = state(read.logits)[0][again]

@@ -93,7 +93,7 @@ class Decisions:
         ]
         if self.agree is not None and self.kept != self.kept:
             lines.append(
-                f"The labels cannot assure an agreement of {self.agree:g}, so people see all texts."
+                f"The labels cannot guarantee agreement of {self.agree:g}, so people see all texts."
             )
         elif self.agree is not None:
             lines.append(f"The agreement reaches {self.agree:g} with probability {self.kept:.2f}.")

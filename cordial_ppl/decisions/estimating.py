@@ -20,11 +20,7 @@ from cordial_ppl.decisions.effects import CORPUS_SCALE, GROUP_SCALE
 from cordial_ppl.decisions.estimates.clusters import GROUPS, fit_by_cluster, number_clusters
 from cordial_ppl.decisions.estimates.estimate import Estimate, name_groups
 from cordial_ppl.decisions.estimates.passing import as_passing, rate_judge
-from cordial_ppl.decisions.estimates.quantities import (
-    PassRate,
-    Population,
-    summarise,
-)
+from cordial_ppl.decisions.estimates.quantities import PassRate, Population, summarise
 from cordial_ppl.decisions.estimates.rectified import (
     as_probabilities,
     is_even,

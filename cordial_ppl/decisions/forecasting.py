@@ -146,8 +146,8 @@ class Forecast:
         labels = min(labels, max(self.texts, self.labels))
         if self.loss is None or labels < self.labels:
             raise InputError(
-                f"a forecast needs at least {FEWEST} labels, and its target must not be smaller "
-                f"than their number; got {self.labels} labels and target {labels}."
+                f"a forecast needs at least {FEWEST} labels and a target no smaller than their "
+                f"number; got {self.labels} labels and target {labels}."
             )
         rest = 1 - self.labels / labels
         gain = GAIN_SHARE * self.gap * rest
@@ -189,8 +189,8 @@ class Forecast:
         if needed is None:
             return self.text
         if needed.value <= self.labels:
-            return f"Your {self.labels} labels probably suffice to know the mean within ±{width:g}"
-        return f"You need about {say_labels(needed)} to know the mean within ±{width:g}"
+            return f"Your {self.labels} labels probably determine the mean to within ±{width:g}"
+        return f"You need about {say_labels(needed)} to know the mean to within ±{width:g}"
 
     def _width(self, labels: int) -> float:
         rest = max(0.0, 1 - labels / self.texts)
@@ -343,5 +343,5 @@ def say_labels(needed: Range, of: str = "") -> str:
 def say_decided(needed: Range, of: str = "") -> str:
     """Say how many labels, with those there are, would decide what an interval leaves open."""
     if needed.value == math.inf:
-        return "even labelling all of these texts would hardly settle this question"
+        return "even labelling all these texts would probably not settle this question"
     return f"about {say_labels(needed, f' in total{of}')} would settle this question"

@@ -141,8 +141,8 @@ class Monitored(NamedTuple):
             f"{other}: {names[most]!r} went from {was[most]:.0%} to {now[most]:.0%}",
             "; ".join([*moved, *order]),
             f"evidence of a change: {self.latest:.3g} to 1 at look {self.looks}{every}. An alarm "
-            f"requires {1 / (1 - self.level):.3g} to 1, and a shift of at least {LEAST:.0%} of the "
-            f"ratings or {LEAST * self.length:.2g} on the scale",
+            f"needs evidence of {1 / (1 - self.level):.3g} to 1 and a shift of at least "
+            f"{LEAST:.0%} of the ratings or {LEAST * self.length:.2g} on the scale",
         ]
         if self.others is not None:
             how = "differ from" if self.others.alarm else "resemble"
@@ -186,10 +186,7 @@ def log_evidence(
 
 
 def monitor(
-    scores: Float[np.ndarray, "n J"],
-    stated: Float[np.ndarray, "n J K"],
-    scale: Scale,
-    level: float,
+    scores: Float[np.ndarray, "n J"], stated: Float[np.ndarray, "n J K"], scale: Scale, level: float
 ) -> Monitored:
     r"""Test whether all readings of the same texts are by one judge; the last is looked at now.
 

@@ -44,7 +44,7 @@ class Rule:
             if there and getattr(self, other) is not None:
                 raise SettingsClash(name, other)
         if self.passing is None and self.within is None:
-            advice = "Set the passing options, or the largest acceptable error in classes"
+            advice = "Set the passing options, or the largest acceptable error (in classes)"
             pair = "passing", ("OPTION", "..."), "within", 1
             raise SettingNeeded("it is unclear which decisions count as right.", advice, *pair)
         if self.person is None and self.agree is None:

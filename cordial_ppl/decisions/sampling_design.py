@@ -73,7 +73,7 @@ def read_design(read: LabelledReadings) -> tuple[dict[str, Any], str]:
                 )
             elif not labels.unfilled and abs(total - len(table)) > max(FAR * spread, half):
                 warn(
-                    f"{columns.path}: by the column 'probability', the labels represent "
+                    f"{columns.path}: according to column 'probability', the labels represent "
                     f"{total:,.0f} texts, not {len(table):,}. Check the probabilities."
                 )
             # Texts that were sure to be labelled stand for themselves alone.

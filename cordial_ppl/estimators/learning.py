@@ -91,7 +91,7 @@ def learn_prior(
     """
     models = [load_channel(channel) for channel in check_list("channels", channels)]
     if not models or len({model.name for model in models}) < len(models):
-        raise InputError("channels must list at least one channel, each with a unique name.")
+        raise InputError("channels must list at least one channel, and their names must be unique.")
     listed = check_list("tasks", tasks)
     named = tasks if isinstance(tasks, Mapping) else {f"task {i}": t for i, t in enumerate(listed)}
     data = [_check(key, task, count_levels(*models)) for key, task in named.items()]

@@ -128,7 +128,7 @@ class LabelledRecord(Record):
         """
         logits, read = self.logits, self.read
         if read is not None:
-            require(logits.shape[:-1] == read.shape, "the texts marked as read do not match")
+            require(logits.shape[:-1] == read.shape, "readings and marks of read texts differ")
             logits = np.where(read[..., None], logits, np.nan)
         fitting = logits.ndim > 1 and logits.shape[-1] == size
         require(fitting, "the readings do not match the options")

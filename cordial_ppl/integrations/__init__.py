@@ -36,8 +36,8 @@ def open_calibrator(path: str | Path) -> Callable[[Any], dict[str, Any]]:
     scale, reader = fitted.fit_.scale, reader_of(fitted.fit_)
     if reader is not None and not reader.hard:
         raise InputError(
-            f"{path} was fitted to {reader.kind}, but the tool provides one rating per text. Fit a "
-            "calibrator to ratings, such as those that `cordial read` extracts from a log."
+            f"{path} was fitted to {reader.kind}, but evaluation tools provide one rating per "
+            "text. Fit a calibrator to ratings, such as those that `cordial read` extracts."
         )
 
     def calibrate(rating: Any) -> dict[str, Any]:

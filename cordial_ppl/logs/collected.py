@@ -31,8 +31,8 @@ WORDS = {
     "other": "row with different options or a different question, {stays}: {}",
     "prose": "answer without an option, {stays}: {}. Use --after to specify the words before an "
     "answer, or --spell to specify how options are written",
-    "off": "answer without a clear option, {stays}: {}. The last rating is off the scale, or cut, "
-    "or another option or a refusal follows it",
+    "off": "answer without a clear option, {stays}: {}. The last rating is off the scale or "
+    "cut off, or is followed by another option or a refusal",
     "thought": "answer cut off during reasoning, {stays}: {}",
     "pooled": "text with several rows, counted as repeated answers to one question: {}. If the "
     "rows are different texts, use --item to name the fields that tell them apart",

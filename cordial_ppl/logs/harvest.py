@@ -207,7 +207,7 @@ def _name(value: Any) -> str | None:
     if isinstance(value, list):
         return join_parts([_name(one) or "" for one in value], always=True) or None
     if isinstance(value, Mapping):
-        raise InputError(f"names must be text or numbers, not an object ({list_names(value, 6)}).")
+        raise InputError(f"names must be text or numbers, not objects ({list_names(value, 6)}).")
     return as_text(value)
 
 

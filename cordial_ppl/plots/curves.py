@@ -103,7 +103,7 @@ def forecast(forecast: Forecast, *, ax: Axes | None = None) -> Axes:
         axis.errorbar([forecast.labels], [now.value], bar, **mark)
         names = (f"{step.labels}\n±{step.width.value:.2f}" for step in steps)
         _count_labels(axis, [step.labels for step in steps], names)
-        axis.set_xlabel("number of labels, and ± of the mean")
+        axis.set_xlabel("number of labels; below it, ± of the mean")
         axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=3)
     return axis
 
@@ -131,7 +131,7 @@ def decisions(made: Decisions, *, ax: Axes | None = None) -> Axes:
     """
     curve, people = made.curve, made.curve["people"]
     if not len(people):
-        raise InputError("all texts already have labels, so there is nothing to draw.")
+        raise InputError("all texts already have labels, so there is nothing to plot.")
     with drawing(ax) as axis:
         band = {"color": OURS, "alpha": 0.2, "lw": 0, "label": "90 % interval"}
         axis.fill_between(people, curve["low"], curve["high"], **band)

@@ -70,7 +70,7 @@ def cache_programs() -> Path | None:
     if fault:
         return warn(
             f"cannot cache compiled programs in {str(path)!r}: {fault}. Set {VARIABLE} to a "
-            "folder that only you can write to (chmod 700), below folders others cannot change."
+            "folder that only you can write to (chmod 700), in a folder others cannot change."
         )
     _delete_oldest(path)
     for name, value in {CHOSEN.lower(): str(path), **SETTINGS}.items():

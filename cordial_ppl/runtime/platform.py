@@ -74,7 +74,7 @@ def _start() -> None:
         former = os.environ.get("JAX_PLATFORM_NAME")  # JAX prefers it.
         named = former or jax.config.jax_platforms
         platform = f" on the platform {named!r}" if named else ""
-        words = " ".join(str(error).split()) or "no device or no plugin found"
+        words = " ".join(str(error).split()) or "no device or plugin found"
         advice = "Unset JAX_PLATFORM_NAME" if former else "Set JAX_PLATFORMS=cpu, or unset it"
         raise CordialError(f"JAX cannot start{platform}: {words.rstrip('.')}. {advice}.") from error
 

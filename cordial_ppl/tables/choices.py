@@ -201,7 +201,7 @@ def list_values(
 def refuse_taken(columns: Columns, name: str, setting: str) -> SettingNeeded:
     """Make the error of a column that is named for something else, such as ids or labels."""
     roles = "ids, labels, annotators or groups"
-    problem = f"{columns.path}: column {name!r} is already used for {roles}, not for a judge."
+    problem = f"{columns.path}: column {name!r} is not a judge's: it is used for {roles}."
     value = (PLACEHOLDER, "...") if setting == "readers" else PLACEHOLDER
     return SettingNeeded(problem, "Name a different column", setting, value)
 

@@ -65,7 +65,9 @@ def read_labelled(
     rated, told = [*choice.apart], [*choice.apart]
     if same := as_path(readings).resolve() == as_path(labels).resolve():
         if rating in label:
-            raise InputError(f"{readings}: column {rating!r} cannot contain ratings and labels.")
+            raise InputError(
+                f"{readings}: column {rating!r} cannot contain both ratings and labels."
+            )
         rated += filter(None, (*label, choice.annotator))
         told += filter(None, (rating,))
     try:
@@ -86,8 +88,8 @@ def read_labelled(
         if {"mean_low", "label_low"} <= {*columns.schema} and not rated:
             what = "were fitted to these labels" if path == readings else "produced these labels"
             warn(
-                f"{path} contains calibrated probabilities. If they {what}, the results look "
-                "better than they are. Use the judge's own readings and human labels."
+                f"{path} contains calibrated probabilities. If they {what}, the results are too "
+                "optimistic. Use the judge's own readings and human labels."
             )
     _check_tasks(table, labelled)
     if sparse:

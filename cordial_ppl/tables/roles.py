@@ -189,7 +189,7 @@ def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tupl
     if {*filled.values()} <= {*matches.values()} and (not absent or changing and len(names) > 1):
         if absent:
             problem = f"{columns.path} has no column for {list_names(absent)}"
-            warn(f"{problem}. No text has a reading for options without a column.")
+            warn(f"{problem}. Options without a column have no readings.")
         named = enumerate(scale.options)
         return scale, kind, tuple(matches.get(k, f"{kind}_{option}") for k, option in named)
     if _can_rename(names, scale, changing):

@@ -19,7 +19,7 @@ OVERALL, RATE = Interval(2.0, 1.9, 2.1), Interval(0.85, 0.81, 0.9)
 @pytest.fixture
 def make():
     def make(**means):
-        whole = Population(9, 9, ("0", "1"), OVERALL, {"1": RATE}, passing=RATE)
+        whole = Population(9, 9, ("0", "6"), OVERALL, {"6": RATE}, passing=RATE)
         ends = {name: Interval(mean, mean - 0.1, mean + 0.1) for name, mean in means.items()}
         groups = {name: whole._replace(mean=mean) for name, mean in ends.items()}
         draws = np.tile([*means.values()], (9, 1))
@@ -64,6 +64,12 @@ def test_quotes_percent_and_labels_that_do_not_answer(make):
         assert parse("pass >= .8").answer(settled).answer == "yes" and settled.warnings == ()
     some = replace(alike, of="these", overall=alike.overall._replace(texts=10))
     assert parse("pass >= .8").answer(some).answer == "cannot say" and some.warnings
+
+
+@pytest.mark.parametrize("text", ["mean >= 6.5", "A < -1", "A - B > 7", "A - B <= -6.1"])
+def test_a_bound_beyond_the_scale_is_refused(make, text):
+    with pytest.raises(cp.InputError, match=f"'{text}' .* from (0|-6) to 6; got"):
+        parse(text).answer(make(A=1.0, B=3.0))
 
 
 def test_groups_that_are_numbers_are_found_by_them(make):

@@ -101,7 +101,7 @@ def test_names_of_options_are_drawn_as_they_stand():
     assert said[2:] == ["$", said[3], "?"] and said[1][:9] == "below $fr"
     assert {text.get_rotation() for text in axis.get_xticklabels()} == {35.0}
     numbers = ("1", "3", "2", "5", "4")
-    with pytest.warns(cp.CordialWarning, match="neither rise nor fall"):
+    with pytest.warns(cp.CordialWarning, match="not in order"):
         judge = cp.LogitStack(numbers).fit(LOGITS, [numbers[z] for z in LABELS])
     axis = plots.transfer_curve(judge, TEST, judge.fit_.scale.decode(TRUTH))
     assert words(axis.get_xticklabels()) == list(STARS)

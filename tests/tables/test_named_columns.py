@@ -249,7 +249,7 @@ def test_swapped_tables_are_told(text):
     with pytest.raises(InputError, match="s.csv has that column") as refused:
         read_labelled(graded, rated, **chosen)
     assert not isinstance(refused.value, SettingNeeded)
-    with pytest.raises(InputError, match="'score' cannot contain ratings and labels"):
+    with pytest.raises(InputError, match="'score' cannot contain both ratings and labels"):
         read_labelled(rated, rated, **chosen | {"label": ["score"]})
     with pytest.raises(SettingNeeded) as raised:
         read_labelled(rated, graded, **chosen | {"label": ()})

@@ -10,12 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.decisions.drift import Drift
-from cordial_ppl.decisions.estimates.quantities import (
-    RESOLVING,
-    PassRate,
-    Population,
-    summarise,
-)
+from cordial_ppl.decisions.estimates.quantities import RESOLVING, PassRate, Population, summarise
 from cordial_ppl.decisions.estimates.rectified import RectifiedMean
 from cordial_ppl.decisions.forecasting import labels_to_decide
 from cordial_ppl.decisions.question import TARGETS

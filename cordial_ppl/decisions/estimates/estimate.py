@@ -121,7 +121,7 @@ class Estimate(Comparison):
         separated += f" (about {wrong:.1f} expected in the wrong order)." if resolved else "."
         rule = (
             f"A pair is resolved if its interval excludes 0, each {by} has at least {RESOLVING} "
-            "labels, and it is among the most certain such pairs: at most one resolved pair in "
+            "labels, and the pair is among the most certain: at most one resolved pair in "
             f"{1 / WRONG / (1 - self.level):.0f} is expected to be in the wrong order."
         )
         lines = [*self._write_whole(), "", *table, "", separated, rule]

@@ -5,6 +5,8 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
+from cordial_ppl.data.checks import check_number
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.forecasting import Range, say_decided
 from cordial_ppl.decisions.records import list_fields
@@ -42,18 +44,21 @@ class Requirement(NamedTuple):
             made: the estimate; of texts of which nothing is known nothing can be said.
 
         Raises:
-            InputError: it has no such quantity.
+            InputError: it has no such quantity, or the bound is beyond the scale.
         """
         parts = {part.strip().strip('"') for part in re.split(r"\s-\s", self.quantity)}
         if parts & {*made.unheard}:
             return Answer(self.text, OPEN, Interval(*[math.nan] * 3))
         groups, passing = self.find(made.groups, made.passing is not None), made.passing
+        low, *_, high = sorted(Scale(made.overall.options).values)
+        ends, interval = (low, high), made.overall.mean
         if len(groups) == 2:
-            interval = made.difference(*groups)
+            interval, ends = made.difference(*groups), (low - high, high - low)
         elif groups:
             interval = made.groups[groups[0]].mean
-        else:
-            interval = passing.rate if passing and self.quantity == PASS else made.overall.mean
+        elif passing and self.quantity == PASS:
+            interval, ends = passing.rate, (0, 1)
+        check_number(f"the bound in {quote(self.text)}", self.bound, *ends)
         # The interval's ends, turned so that the requirement asks for much.
         side = 1 if self.sign.startswith(">") else -1
         ends = sorted(side * (end - self.bound) for end in (interval.lower, interval.upper))
@@ -158,7 +163,7 @@ def parse(text: str) -> Requirement:
     quantity = parts[1].strip() if parts else ""
     if not parts or not quantity or quantity[-1] in "<=>":
         raise InputError(
-            "a requirement must be a quantity, a sign (>=, >, <=, <) and a number, such as "
+            "a requirement must be a quantity, an operator (>=, >, <=, <) and a number, such as "
             f'"mean >= 4.0", "pass >= .8" or "A - B > 0"; got {quote(text)}.'
         )
     bound = float(parts[3]) / (100 if parts[4] else 1)

@@ -30,7 +30,7 @@ def as_population(probs: Any, scale: Scale | None = None) -> Float[np.ndarray, "
     """
     if probs is None:
         raise InputError(
-            "probs is None. Without folds, as with fewer than eight labels, a calibrator has no "
+            "probs is None. A calibrator fitted without folds or to fewer than eight labels has no "
             "fit_.out_of_fold. Pass predictions for texts outside the fit instead."
         )
     population = as_probabilities(probs)

@@ -149,8 +149,8 @@ def check_simulation(ranks: Ranks) -> Finding:
     worst, values = float(min(1.0, p_values.min() * p_values.size)), ranks.values[:, index]
     words = (
         f"{len(values)} data sets: the ranks of {ranks.names[index]} are the least uniform "
-        f"(p = {worst:.2g} after {p_values.size} tests; mean rank {values.mean():.2f}, standard "
-        f"deviation of the normal scores {norm.ppf(values).std():.2f})"
+        f"(p = {worst:.2g} corrected for {p_values.size} tests; mean rank {values.mean():.2f}, "
+        f"standard deviation of the normal scores {norm.ppf(values).std():.2f})"
     )
     each = {n: dict(zip(ranks.names, p.tolist(), strict=True)) for n, p in tests.items()}
     return Finding("simulation-based calibration", verdict(worst), words, {"p": worst, **each})

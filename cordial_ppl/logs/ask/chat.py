@@ -20,7 +20,7 @@ bytes of an answer, at most."""
 ENDPOINTS = CHAT, DECISIONS, SYSTEM_ONE = "/chat/completions", "/decisions", "/systemone"
 """Ends of the address that say what is asked for."""
 
-SCORE = {"type": "score", "instructions": "Answer the question that the input asks."}
+SCORE = {"type": "score", "instructions": "Answer the question in the input."}
 """What decision models are asked about the prompt, with the options as levels."""
 
 
@@ -167,8 +167,8 @@ def _find_key(url: str, variable: str | None) -> tuple[str, bool]:
     if parts is None:
         # What was given is not quoted, as it may contain a key.
         raise InputError(
-            "a server address must look like http://localhost:8000/v1, with nothing before the "
-            "host or after the path. API keys are read from environment variables."
+            "a server address must look like http://localhost:8000/v1, with no user name before "
+            "the host and no query after the path. API keys are read from environment variables."
         )
     scheme, host = parts.groups()
     local = host in ("localhost", "127.0.0.1", "[::1]")

@@ -51,8 +51,8 @@ def _list_pictures(
         alt = "Labels and calibrated means, plotted against the judge's mean rating"
         yield "transfer", draw, alt, (COLUMN, 2.8)
         draw = partial(plots.label_shares, calibrator, texts.logits, names, texts.covariates)
-        alt = "Share of each option among the labels, as stated, and after calibration; the mean "
-        alt += f"is {before:.2f} as stated and {after:.2f} after calibration"
+        alt = "Share of each option among the labels, as stated by the judge, and after "
+        alt += f"calibration; the mean is {before:.2f} as stated and {after:.2f} after calibration"
         yield "transfer", draw, alt, (COLUMN, 2.8)
     panels = {"labels": np.eye(scale.size)[scored.labels]} | predicted
     stated = logits.argmax(axis=1)
