@@ -205,10 +205,7 @@ def weigh_literal(
 
 
 def _predict_held_out(
-    target: Target,
-    case: Case,
-    folds: Int[np.ndarray, " n"],
-    posteriors: Sequence[Draws],
+    target: Target, case: Case, folds: Int[np.ndarray, " n"], posteriors: Sequence[Draws]
 ) -> Float[np.ndarray, "n K"]:
     """Predict each text by the posterior that has not seen it."""
     texts, dtype = case.texts, precision(posteriors[0].diagnostics.method)

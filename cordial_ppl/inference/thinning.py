@@ -107,7 +107,11 @@ def thin(
     kernel = centred @ centred.T
     norms = kernel.diagonal().copy()
     variance = max(float(share @ norms), TINY)
-    kernel += variance * np.exp((kernel - norms[:, None] / 2 - norms[None] / 2) / variance)
+    # In place: a million numbers each time.
+    near = kernel - norms[:, None] / 2
+    near -= norms[None] / 2
+    near /= variance
+    kernel += variance * np.exp(near, out=near)
     goal, off, chosen = kernel @ share, kernel.diagonal() / 2, []
     for count in range(1, size + 1):
         chosen.append(int(np.argmax(count * goal - off)))
