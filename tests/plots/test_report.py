@@ -16,6 +16,7 @@ from cordial_ppl import plots
 from cordial_ppl.data.smoothing import smooth_histogram
 from cordial_ppl.decisions import answers
 from cordial_ppl.decisions.judge import number
+from cordial_ppl.decisions.verdict import Advice
 from cordial_ppl.plots.report import TaskTexts, gather
 from cordial_ppl.plots.report import page as paging
 from cordial_ppl.plots.report.page import make_page
@@ -55,6 +56,17 @@ def write(pictures, monkeypatch):
     """Make a page with pictures that were drawn before."""
     monkeypatch.setattr(paging, "draw_pictures", lambda facts: pictures)
     return lambda facts: make_page(facts, of="it")
+
+
+def test_labels_outside_the_fit_may_contradict_the_advice(facts, write):
+    loss, advice = facts.scores["log loss"], "This contradicts the advice above"
+    worse = loss._replace(gains=loss.gains | {"histogram": Interval(-0.3, -0.4, -0.2)})
+    for use in (True, False):
+        verdict = replace(facts.summary.verdict, advice=Advice.USE if use else Advice.LABEL)
+        told = replace(facts.summary, verdict=verdict)
+        for scores in (worse, loss):
+            page = write(replace(facts, summary=told, scores=facts.scores | {"log loss": scores}))
+            assert (advice in page) == (use and scores is worse)
 
 
 def test_every_score_is_what_its_name_says(judge, facts):
