@@ -67,7 +67,7 @@ def plan(
     if output is None and wanted.more is None:
         raise InputError("nothing to do. Pass an output file with -o, or a calibrator with --more.")
     if wanted.width is not None and (wanted.more is None or not wanted.width > 0):
-        raise InputError("--width must be above 0 and needs a calibrator (--more).")
+        raise InputError("--width must be above 0, and it works only with --more CALIBRATOR.")
     from cordial_ppl.tables import check_unfilled, match_labels, read_labels, read_readings
     from cordial_ppl.tables.roles import spell
 

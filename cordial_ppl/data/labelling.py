@@ -196,7 +196,7 @@ def list_labels(
         Positions on the scale, and the row and column of each.
 
     Raises:
-        InputError: a label is no option, a text has none, or rows differ in length.
+        InputError: a label is no option, a text has none, rows differ in length, or are one-hot.
     """
     cells = as_objects(labels)
     if cells.ndim != 2:
@@ -218,4 +218,7 @@ def list_labels(
         cells[rows, columns].tolist(),
         where=lambda index: f"row {rows[index]}, column {columns[index]}",
     )
+    hot = np.eye(scale.size)[[-1] * len(cells)]
+    if len(hot) > 2 and there.all() and np.array_equal(np.sort(codes.reshape(cells.shape)), hot):
+        raise InputError("labels are one-hot rows. Pass positions: labels.argmax(axis=1).")
     return codes, rows, columns

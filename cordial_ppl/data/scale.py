@@ -220,11 +220,7 @@ class Scale:
         return replace(self, aliases=names)
 
     def _read(
-        self,
-        labels: Any,
-        position: Callable[[Any], float | None],
-        where: Where | None,
-        noun: str,
+        self, labels: Any, position: Callable[[Any], float | None], where: Where | None, noun: str
     ) -> Float64[np.ndarray, " n"]:
         """Turn labels into positions; refuse those that have none."""
         try:

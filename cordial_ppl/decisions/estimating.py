@@ -302,6 +302,6 @@ def check_rows(
         raise InputError(
             "rows must list the labelled texts in the order of the fit, but "
             f"logits[{positions[first]}] is not the reading of labelled text {first}. Pass the "
-            "position of each labelled text in logits."
+            "row of logits that each labelled text has."
         )
     return per_text.shares, text_rows.astype(np.int64), positions.astype(np.int64)

@@ -80,7 +80,7 @@ class PosteriorRecord(Record):
         require(sizes == expected, f"the draws do not match channel {channel.name!r}")
         largest = np.finfo(np.float32).max
         small = np.abs(self.draws).max(initial=0) <= largest
-        require(small, f"the draws of channel {channel.name!r} are too large")
+        require(small, f"channel {channel.name!r} has draws with too large values")
         if prior is not None:
             posterior.target.check_prior(prior)
         return posterior

@@ -29,9 +29,9 @@ WORDS = {
     FILTERED: "row blocked by the server's filter, {stays}: {}",
     FAILED: "row with no answer or a failed grader, {stays}: {}",
     "other": "row with different options or a different question, {stays}: {}",
-    "prose": "answer without an option, {stays}: {}. Use --after to specify the words before an "
+    "prose": "answer naming no option, {stays}: {}. Use --after to specify the words before an "
     "answer, or --spell to specify how options are written",
-    "off": "answer without a clear option, {stays}: {}. The last rating is off the scale or "
+    "off": "answer naming no clear option, {stays}: {}. The last rating is off the scale or "
     "cut off, or is followed by another option or a refusal",
     "thought": "answer cut off during reasoning, {stays}: {}",
     "pooled": "text with several rows, counted as repeated answers to one question: {}. If the "

@@ -79,7 +79,7 @@ def test_what_deserves_a_look_is_said_even_when_quiet(cordial, log):
     good = ("-o", "o.csv", "--options", OPTIONS)
     rows = [chat({"4": -0.3}), chat({"I": -0.1}, {" pass": -0.1})]
     told = cordial("read", log(*rows), *good, "-q").stderr
-    assert "1 answer without an option" in told and "score for only one option" in told
+    assert "1 answer naming no option" in told and "score for only one option" in told
     told = cordial("read", log(chat({"No": -0.1, "5": -7.0, "4": -8.0})), *good, "-q").stderr
     assert "0.00 of the probability" in told
     lost = [{"custom_id": f"b{i}", "error": {"message": "It expired."}} for i in range(4)]

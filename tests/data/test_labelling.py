@@ -247,3 +247,13 @@ def test_no_weight_is_larger_than_can_be_counted():
     assert as_weights(None, np.array([3, 3, 1])).tolist() == [0.5, 0.5, 1.0]
     found = small().fit(LOGITS, LABELS, sample_weight=np.full(20, LARGEST))
     assert np.isfinite(found.predict_proba(LOGITS)).all()
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_one_hot_rows_are_not_labels_of_annotators(size):
+    scale, positions = Scale.default(size), np.arange(6) % size
+    with pytest.raises(cp.InputError, match="one-hot"):
+        list_labels(np.eye(size)[positions], scale)
+    # Two texts may have such labels by chance, and others are no rows of it.
+    assert len(list_labels(np.eye(size)[:2], scale)[0]) == 2 * size
+    assert len(list_labels(np.ones((6, size)), scale)[0]) == 6 * size

@@ -261,7 +261,7 @@ def test_a_failure_of_an_unknown_judge_is_of_those_that_have_not_read_the_text(l
     # What has no name is left out, and so is a task of which nothing was read.
     assert any("left out: line 8" in words for words in one.doubts)
     rows = [{"id": i, "tone": 4, "style": "?"} for i in range(3)]
-    with pytest.warns(CordialWarning, match="3 answers without an option, left out"):
+    with pytest.warns(CordialWarning, match="3 answers naming no option, left out"):
         one = cp.read(log(*rows), item="id", answer="tone,style", options=STARS)
     assert one.readings["task"] == ["tone"] * 3 and "unread" not in one.readings
 
