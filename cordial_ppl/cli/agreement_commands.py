@@ -35,9 +35,9 @@ def agree(
     the best agreement that any judge could reach, given that people disagree.
 
     Args:
-        labels: Table of labels: item_id, label, annotator; or item_id and one column per annotator.
+        labels: Table with item_id, label and annotator, or item_id and one column per annotator.
         cluster: Column of LABELS that groups related texts, such as `conversation`.
-        text: Column with the texts, to show the texts that people disagree on most.
+        text: Column with the texts, used to show those on which people disagree most.
         texts: Table with item_id and the texts, if READINGS does not contain the texts.
     """
     import numpy as np

@@ -31,10 +31,10 @@ def predict(
     """Calibrate all texts in READINGS with a saved calibrator.
 
     READINGS must have the same options as the calibrator. If READINGS names the options
-    differently, list its names with --options, in the calibrator's order. If the fit used channel
-    files, pass the same files again with --channel. A calibrator for several judges uses the judges
-    in READINGS; --reader names the column with the judges. With --engine ray, READINGS must be a
-    Parquet file or folder that all machines can read, and OUT is a folder.
+    differently, use --options to list those names in the calibrator's order. If the fit used
+    channel files, pass the same files again with --channel. A calibrator for several judges uses
+    those found in READINGS. Name the column of judges with --reader. With --engine ray, READINGS
+    must be a Parquet file or folder that all machines can read, and OUT is a folder.
 
     Args:
         readings: Table of readings, as for `cordial fit`, or a folder of Parquet files.
@@ -119,10 +119,10 @@ def monitor(
 ) -> Result:
     """Has the judge changed? Compare earlier and later readings of the same texts.
 
-    Pass all tables so far, oldest first. The false-alarm rate over all tables together is at most
-    1 - P. With --labels, new labels also test the calibration, with the same maximum false-alarm
-    rate. The exit status is 0 if the judge is unchanged, 3 if the judge has changed, and 4 if more
-    texts are needed.
+    Pass all tables so far, oldest first. With --level P, the false-alarm rate over all tables
+    together is at most 1 - P. New labels (--labels) also test the calibration, at the same
+    false-alarm rate. The exit status is 0 if the judge is unchanged, 3 if it has changed or the
+    labels contradict the calibration, and 4 if more texts are needed.
 
     Args:
         old: Table of the first readings.

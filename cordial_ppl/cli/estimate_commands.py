@@ -28,7 +28,7 @@ class Wanted:
     """What is estimated, and where it goes."""
 
     output: Annotated[options.Written | None, options.Out] = None
-    "Table to write (.csv, .parquet, .jsonl): one row for all texts, and one row per group."
+    "Table to write (.csv, .parquet, .jsonl): one row for all texts together, and one per group."
     figure: options.Figure = None
     "File for a plot of the groups (.svg, .png, .pdf)."
     cluster: Column = None
@@ -37,9 +37,9 @@ class Wanted:
     "With --by: column that pairs texts from different groups, such as `prompt`."
     level: options.Level = 0.9
     of: Annotated[Literal["like-these", "these"], Parameter(metavar="TARGET")] = "like-these"
-    "Intervals for texts like READINGS (`like-these`, default) or for exactly READINGS (`these`)."
+    "Intervals for texts like those in READINGS (`like-these`, default) or exactly those (`these`)."
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
-    "Options that count as a pass, such as 4,5; adds the pass rate and the judge's TPR and TNR."
+    "Options counted as a pass, such as 4,5, to report the pass rate and the judge's TPR and TNR."
     require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()
     'Requirement, such as "mean >= 4" or "A - B > 0". Exit status: 0 met, 3 not met, 4 unclear.'
 
@@ -67,7 +67,7 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
     """Fit, estimate, and write what came out."""
     question = cp.Question(of=wanted.of, passing=wanted.passing, level=wanted.level)
     if tables.inference == "mode":
-        problem = "--inference mode does not provide intervals for means."
+        problem = "`--inference mode` does not provide intervals for means."
         raise SettingNeeded(problem, "Use posterior draws", "inference", "default")
     if wanted.figure is not None:
         from cordial_ppl.plots.figure import require_drawing

@@ -95,7 +95,7 @@ class SeveralTables(Fitting):
     readers: options.List = ()
     "Columns of ratings, one per judge; requires --options."
     reader: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
-    "Judge to use from column `reader`, or COLUMN=NAME for a different column; may be repeated."
+    "Judge to use from column `reader`; write COLUMN=NAME for another column. May be repeated."
 
 
 @command
@@ -104,9 +104,9 @@ def fuse(
 ) -> Result:
     """Combine the readings of several judges, and calibrate all texts.
 
-    READINGS has one row per text and judge, with the judge's name in column `reader`, or one column
-    of ratings per judge. Not every judge needs to have rated every text. Texts that no judge has
-    rated are predicted from the labels of other texts that no judge has rated.
+    READINGS has either one row per text and judge, with the judge's name in column `reader`, or one
+    column of ratings per judge. Not every judge needs to have rated every text. Predictions for
+    texts that no judge has rated use only the labels of other such texts.
 
     Args:
         save: Calibrator to write (.cordial), for use with `cordial predict`.
@@ -127,8 +127,8 @@ def fuse(
 
     if len(table.readers) > 1 and tables.judge in table.readers:
         raise InputError(
-            f"fusion uses all {len(table.readers)} judges, but --judge {tables.judge} names one. "
-            "Remove --judge, or calibrate only this judge with `cordial calibrate`."
+            f"fusion uses all {len(table.readers)} judges, but --judge {tables.judge} names only "
+            "one. Remove --judge, or calibrate only this judge with `cordial calibrate`."
         )
     fusion = cp.Fusion(table.scale, readers=table.readers, **settings)
     provenance = tables.identify(whole)
@@ -157,11 +157,11 @@ def shift(
     user: options.Column = None,
     calibrator: options.File = None,
 ) -> Result:
-    """Calibrate texts per user, because some users rate higher than others.
+    """Predict the label that each text's user would give, since some users rate higher than others.
 
     Column `user` of READINGS names the user whose label is predicted. In LABELS, column `user` or
-    `annotator` names the person who gave the label. Column `order` of LABELS puts each person's
-    labels in order, with increasing numbers or ISO dates.
+    `annotator` names the person who gave the label. Column `order` of LABELS states the order of
+    each person's labels, as increasing numbers or ISO dates.
 
     Args:
         output: Table to write (.csv, .parquet, .jsonl): item_id, user, p_..., mean, label.
@@ -206,7 +206,7 @@ def shift(
     content = {"output": output, "texts": len(users), "labels": len(rows)}
     content |= {"spread": shifts.sigma_, "shifts": shifts.values_, "labels_of": shifts.counts_}
     content |= {"log_loss_population": before, "log_loss_in_order": after}
-    unseen = "if the calibrator was not fitted to these labels" if calibrator else "out of fold"
+    unseen = "valid if the calibrator was not fitted to them" if calibrator else "out of fold"
     losses = f"{before:.3f} without user shifts, {after:.3f} with shifts from earlier labels"
     done = [f"log loss of the labels ({unseen}): {losses}"]
     if after >= before:

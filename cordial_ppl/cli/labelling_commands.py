@@ -33,7 +33,7 @@ class Wanted:
     labelled: Annotated[Path | None, Parameter(metavar="LABELS", group=options.FILES)] = None
     "Table of existing labels, to be listed first in OUT."
     more: Annotated[Path | None, Parameter(metavar="CALIBRATOR", group=options.FILES)] = None
-    "Calibrator from `cordial fit`; forecast how more labels would improve it."
+    "Calibrator from `cordial fit`, to forecast how more labels would improve it."
     by: Column = None
     "Column, such as `system`; each of its values gets the same number of labels."
     cluster: Column = None
@@ -67,7 +67,7 @@ def plan(
     if output is None and wanted.more is None:
         raise InputError("nothing to do. Pass an output file with -o, or a calibrator with --more.")
     if wanted.width is not None and (wanted.more is None or not wanted.width > 0):
-        raise InputError("--width must be above 0, and it works only with --more CALIBRATOR.")
+        raise InputError("--width must be above 0. Use it only together with --more CALIBRATOR.")
     from cordial_ppl.tables import check_unfilled, match_labels, read_labels, read_readings
     from cordial_ppl.tables.roles import spell
 
@@ -149,7 +149,7 @@ class Labelling:
     output: Annotated[options.Output, options.ending(".jsonl", ".ndjson"), options.Out] = LABELS
     "File of labels to write (.jsonl); if it exists, new labels are added to it."
     annotator: Annotated[str | None, Parameter(metavar="NAME")] = None
-    "Your name, stored with each label; by default your user name. Use one OUT per person."
+    "Your name, stored with each label; by default your user name. Each person needs their own OUT."
     number: Annotated[options.Number, Parameter(alias="-n")] = 20
     "Number of texts to label."
     by: Column = None
@@ -244,7 +244,7 @@ class Costs:
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
     "Options that count as a pass, such as 4,5."
     within: Annotated[options.Natural | None, Parameter(metavar="CLASSES")] = None
-    "Decide on a label, not pass or fail; being off by at most CLASSES options counts as correct."
+    "Choose a label, not pass or fail; a label off by at most CLASSES options counts as correct."
     false_pass: Cost = 1.0
     "Cost of passing a text that people would fail."
     false_fail: Cost = 1.0
@@ -252,9 +252,9 @@ class Costs:
     person: Annotated[float | None, Parameter(metavar="COST")] = None
     "Cost of asking a person to label a text, in the same unit as the other costs."
     agree: Annotated[float | None, Parameter(metavar="SHARE")] = None
-    "Share of automatic decisions that must agree with people, such as .9; people decide the rest."
+    "Share of automatic decisions that must agree with people, such as .9; other texts need people."
     level: Annotated[float, Parameter(metavar="P")] = 0.9
-    "Probability that --agree is met."
+    "Probability that the decisions meet --agree."
     audit: Annotated[float, Parameter(metavar="SHARE")] = 0.05
     "Share of automatically decided texts to draw at random for people to check."
 
@@ -267,7 +267,7 @@ def decide(
     output: Annotated[options.Written | None, options.Out] = None,
     figure: options.Figure = None,
 ) -> Result:
-    """Which texts pass, which fail, and which need a person? OUT lists the texts for people first.
+    """Which texts pass, which fail, and which need a person? OUT starts with the texts for people.
 
     Args:
         output: Table to write (.csv, .parquet, .jsonl): one row per text, with the decision.
@@ -306,7 +306,7 @@ def decide(
         done.append(f"Wrote {output}. {fill if asked.any() else 'No text needs a label'}.")
         if alone and not rule.audit:
             warnings.append(
-                f"without an audit, nobody labels {count(alone, 'text')}, so the mean label "
+                f"without an audit, {count(alone, 'text')} will stay unlabelled, so the mean label "
                 "will be biased. Remove --audit 0."
             )
     if figure is not None and left.any():

@@ -44,7 +44,7 @@ class Chosen:
     rows: Fields = None
     "Path to a nested list of rows. Refer to fields of the enclosing row as `outer.FIELD`."
     where: Annotated[Sequence[str], Parameter(metavar="CONDITION")] = ()
-    "Use only rows where FIELD=VALUE or FIELD!=VALUE; may be repeated."
+    "Use only rows that meet this condition, FIELD=VALUE or FIELD!=VALUE; may be repeated."
     people: Annotated[str | None, Parameter(metavar="CONDITION")] = None
     "Treat answers in rows that meet this condition, such as source=HUMAN, as human labels."
     options: shared.Names = None
@@ -59,7 +59,7 @@ class Chosen:
     "Format of FILE, if it is not recognised automatically."
     after: After = None
     round: shared.Rounding = None
-    "How to round values between two options: half-up, nearest-even, or split (share between both)."
+    "How to round values between two options: half-up, nearest-even, or split (a share to each)."
 
 
 @command
@@ -131,7 +131,7 @@ def report(
             texts = [[_show(cell) for cell in row] for row in zip(*cells.values(), strict=True)]
             shown.append(as_table(f"{words} ({collected.form}), first rows", [*cells], texts))
     if collected.unnamed:
-        done.append("the log has no ids for its texts, so item_id counts from 0; see --item")
+        done.append("the log has no ids for its texts, so item_id numbers them from 0; see --item")
     content = {
         "format": collected.form,
         "options": list(collected.options),
@@ -171,9 +171,9 @@ class Questions:
     question: Annotated[str | None, Parameter(metavar="TEXT")] = None
     "Question to ask about each text."
     permutations: shared.Number = 1
-    "Number of option orders to average over."
+    "Number of orderings of the options to average over."
     server: Annotated[str | None, Parameter(metavar="URL")] = None
-    "Server address, such as http://localhost:8000/v1; by default OPENAI_BASE_URL or OpenAI's."
+    "Server URL, such as http://localhost:8000/v1; by default OPENAI_BASE_URL, or else OpenAI's."
     local: bool = False
     "Run a Hugging Face model on this machine; --model is the model's name or folder."
     samples: shared.Natural = 0
@@ -181,7 +181,7 @@ class Questions:
     spell: shared.Spellings = ()
     after: After = None
     key_variable: Annotated[str | None, Parameter(metavar="NAME", group=shared.ADVANCED)] = None
-    "Environment variable with the API key; by default OPENAI_API_KEY for OpenAI, or else none."
+    "Environment variable with the API key; by default OPENAI_API_KEY for OpenAI, otherwise none."
     max_tokens: Annotated[shared.Number, Parameter(group=shared.ADVANCED)] = 16
     "Maximum length of an answer, in tokens."
     concurrency: Annotated[

@@ -100,7 +100,7 @@ LAYOUT = "Table with item_id and either `rating` or columns p_..., logit_..., lo
 PREDICTED = option(f"Table to write {TABLE}: probabilities, mean with interval, predicted label.")
 TABLE_OUT = option(f"Table of readings to write {TABLE}.")
 CHANNEL = option("Channel file to add. Its code is run, so use only trusted files.", "PATH", MODEL)
-SPELLING = option("Read TEXT as OPTION, such as 1=A; may be repeated.", "OPTION=TEXT", ADVANCED)
+SPELLING = option("Read TEXT as OPTION, as in 1=A; may be repeated.", "OPTION=TEXT", ADVANCED)
 METHOD = option("Inference: laplace (as in the paper), mode, or nuts (slow).", "METHOD", ADVANCED)
 
 List = Annotated[tuple[str, ...], listing("A,B,...")]
@@ -145,11 +145,11 @@ class Columns:
     """Choice of what is read from tables: arguments of functions that read readings."""
 
     options: Names = None
-    "Scale options from worst to best, such as 1,2,3,4,5; by default, from the table or calibrator."
+    "Scale options from worst to best, such as 1,2,3,4,5; by default as in the table or calibrator."
     reader: Annotated[str | None, Parameter(metavar="NAME")] = None
-    "Judge to use if column `reader` names several judges; COLUMN=NAME uses a different column."
+    "Judge to use if column `reader` names several judges; write COLUMN=NAME for another column."
     task: Annotated[str | None, Parameter(metavar="NAME")] = None
-    "Task to use from column `task`, or COLUMN=NAME for a different column."
+    "Task to use from column `task`; write COLUMN=NAME for another column."
     id: Annotated[Sequence[str], Parameter(metavar="COLUMN")] = ()
     "Column that identifies each text, if not `item_id`; A,B joins the columns A and B into one id."
     rating: Column = None
@@ -159,7 +159,7 @@ class Columns:
     keep_form: Annotated[bool, Parameter(group=OUTPUT)] = False
     "Write CSV files in the format of READINGS: same separator, decimal mark and id column."
     round: Rounding = None
-    "How to round values between two options: half-up, nearest-even, or split (share between both)."
+    "How to round values between two options: half-up, nearest-even, or split (a share to each)."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -163,14 +163,14 @@ def _describe_usage(error: CycloptsError) -> str:
         name = argument.name if argument.index is None else argument.name.removeprefix("--").upper()
         if error.keyword or argument.tokens:
             return f"{name} needs a value."
-        example = f", for example {EXAMPLES[name]}" if name in EXAMPLES else ""
+        example = f" (example: {EXAMPLES[name]})" if name in EXAMPLES else ""
         return f"{name} is missing{example}."
     words = [word.partition("=")[0] for word in error.root_input_tokens or ()]
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
         twice = "LABELS was set by --labels; " * ("--labels" in words and "--readings" not in words)
         return f"{twice}unexpected argument {errors.quote(error.unused_tokens[0])}."
     if isinstance(error, UnknownOptionError) and "--readers" in words:
-        several = "`cordial fuse --readers gpt,qwen` for several, or omit both for a saved fusion"
+        several = "`cordial fuse --readers gpt,qwen` for several, or neither for a saved fusion"
         return f"use `--rating gpt` for one judge, {several}."
     words, token = " ".join(str(error).split()), getattr(error, "token", None)
     source = f"{token.source}: " if token and token.source != "cli" else ""

@@ -21,7 +21,7 @@ class Tasks(BothColumns):
     """Choice of tasks and judges, and what is read of them."""
 
     reader: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
-    "Judge to use from column `reader`, or COLUMN=NAME for a different column; may be repeated."
+    "Judge to use from column `reader`; write COLUMN=NAME for another column. May be repeated."
     task: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
     "Task to use from column `task`; may be repeated."
 
@@ -48,8 +48,8 @@ def learn_prior(
         tables: Tables in pairs: READINGS LABELS READINGS LABELS ...
         output: Prior to write (.cordial).
         leave_out: Task to exclude; may be repeated.
-        unit: Exponent for scaling a parameter with the number of options, such as drift=1.
-        rule: How to combine tasks: cautious (trust them only as far as they agree) or paper.
+        unit: Exponent, such as drift=1, for scaling a parameter with the number of options.
+        rule: How to combine tasks: cautious (as far as they agree) or paper (as in the paper).
     """
     units = dict(split_pairs("--unit", unit, "NAME=POWER, such as drift=1", float))
     from cordial_ppl.estimators.task_tables import read_pairs, take_labelled
@@ -90,12 +90,12 @@ def check(
     simulations: options.Natural = 0,
     seed: options.Seed = 0,
 ) -> Result:
-    """Test a channel: contract, gradients, order, prior, predictions, and posteriors against NUTS.
+    """Test a channel's contract, gradients, order, prior and predictions, and compare it with NUTS.
 
     Each finding is one line: pass, warn or fail. The exit status is 1 if any test fails.
 
     Args:
-        channel: Channel file (its code runs), or the name of a built-in channel.
+        channel: Channel file, whose code is run, or name of a built-in channel.
         readings: Table of readings to use instead of synthetic reviews.
         labels: Table of labels for some of the texts in --readings.
         simulations: Number of data sets for simulation-based calibration; by default none.

@@ -103,7 +103,7 @@ class AnswerLog:
 
     def _check(self, line: bytes, number: int, options: Sequence[str]) -> Row:
         """Read a row, and check that it is one of this person's."""
-        where = f"{self.path}, line {number}"
+        where = f"line {number} of {self.path}"
         try:
             row = msgspec.json.decode(line, type=Row)
         except UNREADABLE as error:

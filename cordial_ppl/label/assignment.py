@@ -120,7 +120,7 @@ class Assignment:
             if (before["label_event"], before["label"]) == (event, label):
                 return
             first = before["label"] or "cannot be rated"
-            raise Stale(f"already answered in another window: {first}. Undo to change the answer.")
+            raise Stale(f"already answered in another window ({first}). Undo to change the answer.")
         plan = {"stratum": int(self._strata[self._rows[item]])}
         plan |= {} if self.by is None else {"probability_by": self.by}
         self.log.append(item, event, label, label_note=note, **plan)

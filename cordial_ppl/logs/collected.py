@@ -31,12 +31,12 @@ WORDS = {
     "other": "row with different options or a different question, {stays}: {}",
     "prose": "answer naming no option, {stays}: {}. Use --after to specify the words before an "
     "answer, or --spell to specify how options are written",
-    "off": "answer naming no clear option, {stays}: {}. The last rating is off the scale or "
-    "cut off, or is followed by another option or a refusal",
+    "off": "answer naming no clear option, {stays}: {}. The last rating is off the scale, "
+    "cut off, or followed by another option or a refusal",
     "thought": "answer cut off during reasoning, {stays}: {}",
     "pooled": "text with several rows, counted as repeated answers to one question: {}. If the "
     "rows are different texts, use --item to name the fields that tell them apart",
-    "unread": "text with some sampled answers that name no option (not counted): {}",
+    "unread": "text with some sampled answers that name no option and do not count: {}",
     "lone": "text with a score for only one option: {}. Request more alternatives (top_logprobs)",
     "several": "answer stating several options (the last one counts): {}. See --after",
 }
@@ -218,8 +218,8 @@ class Collected:
                 raise SettingNeeded(problem, "Choose one, for example", name, names[0])
         labels = dict(zip(self.labels["item_id"], self.labels["label"], strict=True))
         if len(labels) < len(self.labels["label"]):
-            problem = "a text in the log has several labels. Write the labels to a table, and fit "
-            raise InputError(f"{problem}with `cordial calibrate`.")
+            problem = "a text in the log has several labels. Write the labels to a table, and pass "
+            raise InputError(f"{problem}it to `cordial calibrate`.")
         read = [one.item_id for one in self.read]
         rows = [row for row, item in enumerate(read) if item in labels]
         if not rows:

@@ -160,7 +160,7 @@ def find_preset(path: Path, rows: Sequence[Row], name: str, typed: Fields) -> st
             return name
         near = nearest(name, list(PRESETS))
         hint = f" Did you mean {near}?" if near else ""
-        raise InputError(f"the format must be auto or {', '.join(PRESETS)}; found {name!r}.{hint}")
+        raise InputError(f"format must be one of auto, {', '.join(PRESETS)}; found {name!r}.{hint}")
     cells = first_cells(rows)
     if "answer" in typed:
         return "fields"

@@ -142,7 +142,7 @@ class Finder:
         try:
             self.before = re.compile(before) if before else None
         except re.error as error:
-            raise InputError(f"{before!r} is not a regular expression: {error}.") from error
+            raise InputError(f"{before!r} is not a valid regular expression: {error}.") from error
         self._openers = {"pattern": self.before} if self.before else OPENERS
         self._cased, option = spellings.pattern(), spellings.pattern(cased=False).pattern
         self._value = re.compile(rf"{OPENED}(?P<option>{option}){UNIT}")

@@ -45,7 +45,7 @@ def _read_scores(spellings: Spellings, scores: Scores) -> Reading | str:
     array = np.array(scores.values, float)
     if np.isnan(array).any() or scores.kind == "p" and not ((array >= 0) & (array < np.inf)).all():
         named = f"scores for {', '.join(scores.options)}"
-        raise InputError(f"{named} must not be NaN, and probabilities must be 0 or more.")
+        raise InputError(f"{named} contain NaN, or a probability that is negative or infinite.")
     pairs = [(k, v) for k, v in zip(matches, scores.values, strict=True) if v > ABSENT]
     if not pairs or scores.kind in ("p", "n") and not any(scores.values):
         return "prose"
@@ -168,7 +168,7 @@ def collect(
         every = "; ".join(f"the {role}s are {list_names(n)}" for role, n in names.items() if n)
         wanted = f" for {' and '.join(map(repr, chosen.values()))}" if chosen else ""
         listed = f" ({', '.join(collected.options)})" if answered else ""
-        told = "; ".join(collected.doubts) or every
+        told = "; ".join(collected.doubts) or every.replace("the readers are", "the judges are")
         raise InputError(f"no answer{wanted} names an option{listed}: {told}.")
     return collected
 

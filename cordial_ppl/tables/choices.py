@@ -122,7 +122,7 @@ def select(columns: Columns, field: str, chosen: str | None) -> Columns:
         if name is None:
             return columns
         problem = f"{columns.path} has no column {field!r}, so {name!r} cannot be chosen"
-        raise InputError(f"{problem}; found {columns.listed}. Name the column as COLUMN=NAME.")
+        raise InputError(f"{problem}; found {columns.listed}. Use COLUMN=NAME for another column.")
     names = list_distinct(columns, column)
     prefix, noun = "" if column == field else f"{column}=", field.replace("reader", "judge")
     if name is None and len(names) > 1:
@@ -201,7 +201,7 @@ def list_values(
 def refuse_taken(columns: Columns, name: str, setting: str) -> SettingNeeded:
     """Make the error of a column that is named for something else, such as ids or labels."""
     roles = "ids, labels, annotators or groups"
-    problem = f"{columns.path}: column {name!r} is not a judge's: it is used for {roles}."
+    problem = f"{columns.path}: column {name!r} is already used for {roles}."
     value = (PLACEHOLDER, "...") if setting == "readers" else PLACEHOLDER
     return SettingNeeded(problem, "Name a different column", setting, value)
 

@@ -87,7 +87,7 @@ def skip_blank(columns: Columns, name: str, scale: Scale | None = None) -> Colum
             f"{columns.path} has no {name}: column {name!r} is empty in all {count} rows."
         )
     if filled < count:
-        warn(f"{columns.path}: skipped {count - filled} of {count} rows, which have no {name}.")
+        warn(f"{columns.path}: skipped {count - filled} of {count} rows (no {name}).")
     return part
 
 

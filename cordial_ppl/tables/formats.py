@@ -103,7 +103,7 @@ def _read_parquet(path: Path) -> Columns:
         header = header or names
         if others := {*header} ^ {*names}:
             first, one = files[0].name, list_names(sorted(others))
-            raise FileError(f"{file} and {first} must have the same columns; only one has {one}.")
+            raise FileError(f"{file} and {first} need the same columns; only one file has {one}.")
         scans.append(scan.select(header))
         starts.append(starts[-1] + count)
 

@@ -68,7 +68,7 @@ def read_several(
     missing = [name for name in names if name not in sources]
     if not names or (missing and not (gaps and len(missing) < len(names))):
         raise InputError(
-            f"readers must name judges in {list_names(map(str, paths))} ("
+            f"each reader must be a judge in {list_names(map(str, paths))} ("
             f"{list_names(sources)}); got {list_names(missing)}."
         )
     tables: dict[str, ReadingTable] = {}

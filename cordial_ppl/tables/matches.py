@@ -86,10 +86,10 @@ def read_labelled(
     for path, columns in {labels: labelled.columns, readings: table.columns}.items():
         rated = path == readings and table.kind == "rating"
         if {"mean_low", "label_low"} <= {*columns.schema} and not rated:
-            what = "were fitted to these labels" if path == readings else "produced these labels"
+            what = "come from a fit to these" if path == readings else "were the source of these"
             warn(
-                f"{path} contains calibrated probabilities. If they {what}, the results are too "
-                "optimistic. Use the judge's own readings and human labels."
+                f"{path} contains calibrated probabilities. If they {what} labels, the results are "
+                "too optimistic. Use the judge's own readings and human labels."
             )
     _check_tasks(table, labelled)
     if sparse:

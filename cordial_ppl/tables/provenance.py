@@ -154,12 +154,12 @@ def identify(
         if any({*part} <= {*values} for part in told):
             continue
         if told or required:
-            names, column = list_names(sorted({*sum(told, [])})), COLUMNS[name]
-            raise InputError(f"{path}: column {column!r} must name {name} {words}; found {names}.")
+            names, key = list_names(sorted({*sum(told, [])})), COLUMNS[name]
+            raise InputError(f"{path}: column {key!r} must name the {name} {words}; found {names}.")
         made[name] = [next(iter(values))]
     if others := differences(made, every):
         warn(
             f"{path}: some unlabelled texts have readings from a different setup ("
-            f"{'; '.join(others)}), so their bias may differ. Label some of these, or remove them."
+            f"{'; '.join(others)}), so their bias may differ. Label such texts, or remove them."
         )
     return made | {"labels": sorted({*read_makers(labels, every)})}

@@ -45,7 +45,7 @@ def read_words(path: Path, items: Sequence[str], column: str, id: Sequence[str] 
     absent = [item for item, text in zip(items, texts, strict=True) if not text]
     if absent:
         raise InputError(
-            f"{path}: column {column!r} has no text for {count(len(absent), 'item')}: "
+            f"{path}: column {column!r} has no text for {count(len(absent), 'id')}: "
             f"{list_names(absent, 3)}. Use matching ids, or name a different table or column."
         )
     return texts

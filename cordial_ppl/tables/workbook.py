@@ -40,7 +40,7 @@ def read_sheet(path: Path) -> Iterator[tuple[int, Sequence[str]]]:
         sheet = next((sheet for sheet in sheets if sheet.visible == "visible"), None) or load(0)
         rows = sheet.to_polars().fill_null("").iter_rows()
     except (fastexcel.FastExcelError, ValueError) as error:
-        raise FileError(f"{path} is damaged or not a workbook: {first_line(error)}.") from error
+        raise FileError(f"{path} is damaged or is not a workbook: {first_line(error)}.") from error
     if others := [name for name in book.sheet_names if name != sheet.name]:
         shown = f"{quote(sheet.name)}, and ignored {list_names(others)}"
         warn(f"{path}: read only the first visible sheet, {shown}.")

@@ -172,8 +172,8 @@ def test_a_fault_is_told_with_its_file(tmp_path):
         write(folder / "a.parquet", lengths, 0, 40)
         refuse("'length' .* in row 59 of b.parquet", lengths, covariates=["length"])
     refuse("no column 'width'; found .*'length'", lengths, covariates=["width"])
-    refuse("b.parquet and a.parquet .* only one has 'length'", readings())
-    refuse("only one has 'x'", lengths.with_columns(x=pl.lit(1)))
+    refuse("b.parquet and a.parquet .* only one file has 'length'", readings())
+    refuse("only one file has 'x'", lengths.with_columns(x=pl.lit(1)))
     (folder / "b.parquet").write_text("{}\n")
     (tmp_path / "none").mkdir()
     for path, name in ((folder, "b.parquet is damaged"), (tmp_path / "none", "none")):

@@ -201,7 +201,7 @@ def test_forty_texts_are_labelled(tmp_path, window, by_mouse):
         assert window.find("note").get_attribute("value") == ""
         server.end(signal.SIGKILL)
         window.press("2")
-        window.wait(lambda: "does not answer" in window.problem and "not saved" in window.problem)
+        window.wait(lambda: "not responding" in window.problem and "not saved" in window.problem)
         assert window.item == item
     with running(tmp_path) as server:
         window.open(server)
@@ -295,7 +295,7 @@ def test_texts_of_all_kinds_are_shown_and_run_nothing(tmp_path, dark, phone):
                     script = "return getComputedStyle(document.querySelector('#text p')).direction"
                     assert window.driver.execute_script(script) == "rtl"
             assert window.driver.execute_script("return window.ran") is None
-            assert "labelled" in window.driver.title
+            assert "finished" in window.driver.title
             for _ in range(6):
                 window.answer("4", by_mouse=True)
             window.wait(lambda: "Mean of all texts" in window.find("figures").text, 90)

@@ -117,7 +117,7 @@ def test_files_that_cannot_be_read(tmp_path):
         read_readings(tmp_path / "r.doc")
     (tmp_path / "named.xlsx").write_bytes(b"PK\3\4 and nothing else")
     with pytest.raises(
-        FileError, match="named.xlsx (is damaged or not a workbook|needs fastexcel)"
+        FileError, match="named.xlsx (is damaged or is not a workbook|needs fastexcel)"
     ):
         read_readings(tmp_path / "named.xlsx")
 

@@ -204,13 +204,13 @@ def test_what_a_user_says_of_readings_must_not_be_false(readings, labels):
     assert judged(table, "our judge", True) == judged(table, "m-1", True) == ["our judge"]
     with pytest.raises(
         cp.InputError,
-        match="r.csv: column 'reader' must name judge 'other'; found 'm-1', 'our judge'",
+        match="r.csv: column 'reader' must name the judge 'other'; found 'm-1', 'our judge'",
     ):
         judged(table, "other")
     # What nobody contradicts is noted; but it does not prove anything.
     assert judged(silent, "other") == ["other"]
     with pytest.raises(
-        cp.InputError, match="s.csv: column 'reader' must name judge 'other'; found nothing"
+        cp.InputError, match="s.csv: column 'reader' must name the judge 'other'; found nothing"
     ):
         judged(silent, "other", True)
 

@@ -130,7 +130,7 @@ class Chat:
                 raise ServerError(reason) from error
             raise InputError(
                 f"{self.url} returned no {kind} for {self.name!r} ({reason}). Check "
-                "--model, --server (the address up to /chat/completions, usually ending in /v1) "
+                "--model, --server (the URL up to /chat/completions, usually ending in /v1) "
                 "and --key-variable."
             ) from error
         except self._openai.APIConnectionError as error:
@@ -167,7 +167,7 @@ def _find_key(url: str, variable: str | None) -> tuple[str, bool]:
     if parts is None:
         # What was given is not quoted, as it may contain a key.
         raise InputError(
-            "a server address must look like http://localhost:8000/v1, with no user name before "
+            "a server URL must look like http://localhost:8000/v1, with no user name before "
             "the host and no query after the path. API keys are read from environment variables."
         )
     scheme, host = parts.groups()

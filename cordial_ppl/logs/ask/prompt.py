@@ -56,8 +56,8 @@ class Prompt:
             raise InputError("a prompt must refer to a column of the table, such as {text}.")
         if self.permutations > (self.scale.size if "{options}" in self.text else 1):
             raise InputError(
-                f"--permutations must be at most {self.scale.size}, and it requires "
-                "{options} in the prompt."
+                f"--permutations must be at most {self.scale.size}, or 1 if the prompt does not "
+                "contain {options}."
             )
 
     @property
