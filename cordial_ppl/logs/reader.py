@@ -165,11 +165,11 @@ def collect(
     if read:
         _ = collected.table  # Readings of several kinds are refused.
     elif answered or not collected.labelings:
-        every = "; ".join(f"the {role}s are {list_names(n)}" for role, n in names.items() if n)
+        roles = zip(("tasks", "judges"), names.values(), strict=True)
         wanted = f" for {' and '.join(map(repr, chosen.values()))}" if chosen else ""
         listed = f" ({', '.join(collected.options)})" if answered else ""
-        told = "; ".join(collected.doubts) or every.replace("the readers are", "the judges are")
-        raise InputError(f"no answer{wanted} names an option{listed}: {told}.")
+        told = collected.doubts or (f"the {role} are {list_names(n)}" for role, n in roles if n)
+        raise InputError(f"no answer{wanted} names an option{listed}: {'; '.join(told)}.")
     return collected
 
 
