@@ -112,7 +112,7 @@ def _find_fault_of_prior(name: Any, msg: dict[str, Any]) -> str:
             f"{', '.join(sorted(RESERVED))} are reserved for dimensions of the draws."
         )
     if isinstance(fn, dist.MaskedDistribution):
-        return f"masks the prior of {name!r}. Put numpyro.handlers.mask around observe only."
+        return f"masks the prior of {name!r}. Wrap only observe in numpyro.handlers.mask."
     while not isinstance(fn, dist.Delta | dist.ImproperUniform) and hasattr(fn, "base_dist"):
         fn = fn.base_dist
     widths = [getattr(fn, key, 1.0) for key in ("scale", *_ENDS * isinstance(fn, dist.Uniform))]

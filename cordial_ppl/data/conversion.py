@@ -69,7 +69,7 @@ def readings_from_counts(
     numbers = table.numbers
     # Beyond 2**53 floats cannot tell neighbouring whole numbers apart.
     whole = (numbers >= 0) & (numbers <= 2.0**53) & (np.floor(numbers) == numbers)
-    table.reject(~whole, "counts must be whole numbers, 0 or more")
+    table.reject(~whole, "counts must be non-negative whole numbers")
     totals = numbers.sum(axis=1, keepdims=True)
     logits = np.log((numbers + pseudo_count) / (totals + pseudo_count * numbers.shape[1]))
     return table.spread(logits)
@@ -117,6 +117,6 @@ def readings_from_ratings(
         absent = np.setdiff1d(np.arange(len(cells)), rated)
         warn(
             f"found no rating for {len(absent)} of {len(cells)} texts ({name_rows(absent)}). The "
-            "readings of these texts are NaN."
+            "readings of these texts are set to NaN."
         )
     return logits

@@ -91,7 +91,7 @@ def aligned(readings: Any, values: Any, noun: str) -> Any:
         return values
     if len(labels) != len(index) or not (labels.is_unique and labels.isin(index).all()):
         advice = (
-            " If the rows of both are in the same order, pass "
+            " If the rows are in the same order, pass "
             f"{noun if noun.isidentifier() else 'values'}.to_numpy()."
         )
         raise InputError(

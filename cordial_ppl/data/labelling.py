@@ -79,7 +79,7 @@ def as_weights(
             f"label); found {weights[wrong[0]]:g} in row {rows[wrong[0]]}."
         )
     if not weights.any():
-        raise InputError("sample_weight is zero for every label. At least one must be positive.")
+        raise InputError("every sample_weight is zero. At least one weight must be positive.")
     return weights
 
 
@@ -106,7 +106,7 @@ def as_texts(values: Any, rows: int) -> Int[np.ndarray, " n"]:
             )
         if isinstance(name, int) and not 0 <= name < 2**63:
             limit = "0 or above" if name < 0 else "below 2^63"
-            raise InputError(f"whole numbers in texts must be {limit}; found {quote(name)}.")
+            raise InputError(f"a whole number naming a text must be {limit}; found {quote(name)}.")
     return np.array([name if isinstance(name, int) else _digest(name) for name in names], np.int64)
 
 
@@ -220,5 +220,5 @@ def list_labels(
     )
     hot = np.eye(scale.size)[[-1] * len(cells)]
     if len(hot) > 2 and there.all() and np.array_equal(np.sort(codes.reshape(cells.shape)), hot):
-        raise InputError("labels are one-hot rows. Pass positions: labels.argmax(axis=1).")
+        raise InputError("labels are one-hot rows. Pass labels.argmax(axis=1) instead.")
     return codes, rows, columns

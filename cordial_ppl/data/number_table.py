@@ -48,7 +48,7 @@ def warn_of_unread(unread: Unread) -> None:
     options, rows, texts, first = unread
     warn(
         f"found {count(options, 'missing reading')} in {rows} of {texts} rows (first: {first}). "
-        "Each is set to the smallest value in its row, or lower if only one option was read."
+        "Each is set to the smallest value in its row, or lower if the row has only one value."
     )
 
 
@@ -101,9 +101,9 @@ class NumberTable:
         if len(shape) != 2 or not shape[0] or shape[1] < 2:
             hint = " For one text, pass values[None, :]." if len(shape) == 1 else ""
             if hint and noun == "logits":
-                hint += " Convert ratings, one per text, with readings_from_ratings."
+                hint += " For one rating per text, use readings_from_ratings."
             raise InputError(
-                f"{noun} must have the shape [n, K], n >= 1 and K >= 2; found {list(shape)}.{hint}"
+                f"{noun} must have shape [n, K] with n >= 1 and K >= 2; found {list(shape)}.{hint}"
             )
         if size not in (None, shape[1]):
             raise InputError(f"{noun} must have {size} columns; found {shape[1]}.")
@@ -145,7 +145,7 @@ class NumberTable:
 
         Zeros among probabilities were read: beside several options they are half a percent at most.
         """
-        rule = "finite and below 1e9 (for a missing option use -inf, or an empty cell in a file)"
+        rule = "finite and below 1e9 (for a missing option, use -inf or, in a file, an empty cell)"
         self.reject(~(logits < LARGEST), f"logits must be {rule}")
         missing = (logits <= -LARGEST) | (logits < logits.max(axis=1, keepdims=True) - MASKED)
         if not missing.any():
@@ -157,7 +157,7 @@ class NumberTable:
             raise InputError(
                 f"every option is {low} in {name_rows(unread, self.where)}. Add a "
                 "reading for at least one option. If the text has no reading, fill its row with "
-                "NaN, or leave all its cells empty in a table."
+                "NaN or, in a table, leave all its cells empty."
             )
         lowest = np.where(missing, np.inf, logits).min(axis=1)
         several = np.minimum(lowest, ZERO) if zeros else lowest

@@ -89,7 +89,7 @@ def round_as_chosen(
             f"{noun} must be options; found {between.size} of {len(positions)} between two "
             f"options, for example {scale.at(positions[between[:1]])[0]:g} in "
             f"{where(int(between[0]))}.",
-            f"Round {noun} half-up or nearest-even, or split each between its neighbours",
+            f"Round {noun} half-up or nearest-even, or split each between the two nearest options",
             "round",
             "split",
         )

@@ -59,7 +59,7 @@ class Scale:
         if len(names) > MOST:
             raise InputError(
                 f"a scale can have at most {MOST} options; found {len(names):,}. Merge "
-                "neighbouring options first, for example 0 to 1000 in groups of ten."
+                "neighbouring options first: for example, turn 0 to 1000 into 0 to 100."
             )
         if len(names) < 2:
             raise InputError(f"name two or more options, such as 1,2,3; got {list_names(names)}.")

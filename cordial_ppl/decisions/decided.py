@@ -93,7 +93,7 @@ class Decisions:
         ]
         if self.agree is not None and self.kept != self.kept:
             lines.append(
-                f"The labels cannot guarantee agreement of {self.agree:g}, so people see all texts."
+                f"The labels cannot guarantee {self.agree:g} agreement, so all texts go to people."
             )
         elif self.agree is not None:
             lines.append(f"The agreement reaches {self.agree:g} with probability {self.kept:.2f}.")
@@ -101,7 +101,7 @@ class Decisions:
         if of and not chosen:
             lines.append(
                 f"Check on held-out labels: {of:.0f} of {labelled} texts would be decided without "
-                f"a person, and {right:.0f} of these decisions match people's."
+                f"a person, and {right:.0f} of these decisions match the labels."
             )
         if self.gain == self.gain:
             lines.append(

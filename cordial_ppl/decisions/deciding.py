@@ -73,7 +73,7 @@ def decide(
     if fit.text_labels.alike:
         option = fit.scale.options[fit.labelled.labels[0]]
         raise InputError(
-            f"every label is {option!r}, so the labels cannot show which texts differ. Label more "
+            f"every label is {option!r}, so the labels cannot show how texts differ. Label more "
             "texts."
         )
     if not fit.has_draws:

@@ -56,9 +56,9 @@ class Drift(NamedTuple):
         """Describe the difference in words."""
         figures = f"p = {self.p:.2g}; {self.texts[1]:,} texts now, {self.texts[0]:,} in the fit"
         if not self.alarm:
-            how = "no more than expected by chance" if self.p > RATE else "too little to matter"
-            return f"the readings differ from the fit's readings {how} ({figures})"
-        words = f"the readings differ from the fit's readings ({figures}): "
+            how = "no more than expected by chance" if self.p > RATE else "by too little to matter"
+            return f"the readings differ from those in the fit {how} ({figures})"
+        words = f"the readings differ from those in the fit ({figures}): "
         if self.share < LEAST:
             return words + "the mean expected score went from {:.2f} to {:.2f}".format(*self.scores)
         was, now = self.options

@@ -286,7 +286,7 @@ def check_rows(
         positions = positions[ranks]
     wanted = (
         f"rows must be the positions (0..{len(logits) - 1}) of the {len(per_text.first)} texts "
-        f"labelled in the fit, in that order, or a mask of {len(logits)} texts; got {quote(rows)}"
+        f"labelled in the fit, in the order of the fit, or a mask of all texts; got {quote(rows)}"
     )
     if positions.shape != texts.labels.shape or positions.dtype.kind not in "iu":
         raise InputError(f"{wanted}.")
@@ -301,7 +301,7 @@ def check_rows(
         first = int(others.argmax())
         raise InputError(
             "rows must list the labelled texts in the order of the fit, but "
-            f"logits[{positions[first]}] is not the reading of labelled text {first}. Pass the "
-            "row of logits that each labelled text has."
+            f"logits[{positions[first]}] is not the reading of labelled text {first}. For "
+            "each labelled text, pass the index of its row in `logits`."
         )
     return per_text.shares, text_rows.astype(np.int64), positions.astype(np.int64)

@@ -80,8 +80,8 @@ class Monitored(NamedTuple):
             f"the mean score shifted by {self.shift.mean:+.2f}": abs(self.shift.mean) / self.length,
             f"the distribution of ratings shifted by {share:.0%}": share,
         }
-        moved = {f"text scores moved by {self.moved:.2f} beyond noise": self.moved / self.length}
-        return sizes | (moved if self.noise else {})
+        each = {f"text scores moved by {self.moved:.2f}, excluding noise": self.moved / self.length}
+        return sizes | (each if self.noise else {})
 
     @property
     def answer(self) -> str:
@@ -131,7 +131,7 @@ class Monitored(NamedTuple):
         moved = moved or [f"text scores moved by {self.moved:.2f}, including noise"]
         order = [f"rank correlation of the scores {self.order:.2f}"] * (self.order == self.order)
         if self.order <= REVERSED and self.texts >= ENOUGH:
-            order += ["one scale may be reversed. Reverse that table (--reverse reverses both)"]
+            order += ["one table may be reversed. If so, reverse it (--reverse reverses both)"]
         every = f", {self.evidence:.3g} to 1 over all looks" * (self.looks > 1)
         shift, lower, upper = self.shift
         lines = [

@@ -145,7 +145,7 @@ def plan(
     order = _spread(means, homes, seen, int((~seen).sum()), rng)
     reached = np.flatnonzero(sizes[order].cumsum() >= n)
     if not reached.size:
-        raise InputError(f"n = {n} exceeds the {sizes[~seen].sum()} texts in unlabelled clusters.")
+        raise InputError(f"unlabelled clusters have only {sizes[~seen].sum()} texts; got n = {n}.")
     order = order[: int(reached[0]) + 1]
     rows = np.concatenate([np.flatnonzero(units == unit) for unit in order])
     _warn_of_clusters(n, len(rows), len(order) + int(seen.sum()))

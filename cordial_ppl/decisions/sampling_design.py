@@ -80,7 +80,7 @@ def read_design(read: LabelledReadings) -> tuple[dict[str, Any], str]:
             design["strata"] = np.isin(np.arange(len(table)), rows[shares == 1])
         design["probabilities"] = shares[labels.first]
         meaning = "the chance of being selected. Rename the column if it means something else"
-        weighed = f"1 / column 'probability' of {columns.path}, {meaning}."
+        weighed = f"the inverse of column 'probability' in {columns.path}, {meaning}."
     varies = np.ptp(design.get("probabilities", 1.0)) > 0
     return design, f"Labels are weighted by {weighed}" if varies else ""
 
@@ -107,8 +107,8 @@ def count_groups(
     short = [name for name in sizes if labels[name] == sizes[name] < most - 1]
     if none:
         problem = f"get no label. Plan at least {len(sizes)} labels, one per group"
-        doubts.append(f"{len(none)} of {len(sizes)} groups {problem} ({list_names(none)}).")
+        doubts.append(f"{len(none)} of {len(sizes)} groups ({list_names(none)}) {problem}.")
     if short:
         problem = "have fewer texts than an equal share, so the other groups get more labels"
-        doubts.append(f"{len(short)} of {len(sizes)} groups {problem} ({list_names(short)}).")
+        doubts.append(f"{len(short)} of {len(sizes)} groups ({list_names(short)}) {problem}.")
     return counts, doubts

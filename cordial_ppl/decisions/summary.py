@@ -184,7 +184,7 @@ def warn(expected: ExpectedLoss | None, diagnostics: Mapping[str, Mapping[str, A
         elif cordial >= histogram:
             warnings.append(
                 f"the judge adds nothing to the label histogram (expected log loss {cordial:.2f} "
-                f"nats, histogram {histogram:.2f}). Label more texts, or use a different judge."
+                f"nats; histogram: {histogram:.2f}). Label more texts, or use a different judge."
             )
     doubtful = [
         f"{k}: {_quality(figures)}" for k, figures in diagnostics.items() if not figures["trusted"]

@@ -91,7 +91,7 @@ def learn_prior(
     """
     models = [load_channel(channel) for channel in check_list("channels", channels)]
     if not models or len({model.name for model in models}) < len(models):
-        raise InputError("channels must list at least one channel, and their names must be unique.")
+        raise InputError("channels must list one or more channels with unique names.")
     listed = check_list("tasks", tasks)
     named = tasks if isinstance(tasks, Mapping) else {f"task {i}": t for i, t in enumerate(listed)}
     data = [_check(key, task, count_levels(*models)) for key, task in named.items()]
@@ -135,7 +135,7 @@ def _check(key: Any, task: Any, levels: Mapping[str, int]) -> tuple[TaskFit, Lab
     """Validate one task, which is not fitted yet; a message begins with its name."""
     names = (key, "") if isinstance(key, str) else key
     if not (isinstance(names, tuple) and [*map(type, names)] == [str, str]):
-        raise InputError(f"a task name must be text or a pair (task, reader); got {key!r}.")
+        raise InputError(f"a task name must be a string or a pair (task, reader); got {key!r}.")
     with naming(", ".join(filter(None, names))):
         if not isinstance(task, Sequence) or not 2 <= len(task) <= 3 or isinstance(task, str):
             raise InputError("each task must be (logits, labels) or (logits, labels, covariates).")

@@ -217,7 +217,7 @@ class ChannelCalibrator(Estimator[Fit]):
         """The settings, validated and complete; see ``Estimator.settings``."""
         full = tuple(name for name in FULL_CHANNELS if name == self.channel)
         if full and not (self.inference == "default" and self.prior is None):
-            raise InputError(f"channel {self.channel!r} does not support inference or prior.")
+            raise InputError(f"channel {self.channel!r} does not accept `inference` or `prior`.")
         return make_settings(
             Defaults(calibrators=full),
             channels=() if full else (self.channel,),

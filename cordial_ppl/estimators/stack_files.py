@@ -80,7 +80,7 @@ class PosteriorRecord(Record):
         require(sizes == expected, f"the draws do not match channel {channel.name!r}")
         largest = np.finfo(np.float32).max
         small = np.abs(self.draws).max(initial=0) <= largest
-        require(small, f"channel {channel.name!r} has draws with too large values")
+        require(small, f"channel {channel.name!r} has draws whose values are too large")
         if prior is not None:
             posterior.target.check_prior(prior)
         return posterior
@@ -128,7 +128,7 @@ class LabelledRecord(Record):
         """
         logits, read = self.logits, self.read
         if read is not None:
-            require(logits.shape[:-1] == read.shape, "readings and marks of read texts differ")
+            require(logits.shape[:-1] == read.shape, "the mask of read texts has the wrong shape")
             logits = np.where(read[..., None], logits, np.nan)
         fitting = logits.ndim > 1 and logits.shape[-1] == size
         require(fitting, "the readings do not match the options")
@@ -215,7 +215,7 @@ class FitRecord(AnyFitRecord):
                 kind = CALIBRATORS[name]
                 members[name] = fit = CalibratorFit(kind, kind.params(**params))
                 probs, _ = fit.predict(np.zeros((1, size)))
-                require(np.isfinite(probs).all(), f"calibrator {name!r} predicts no probabilities")
+                require(np.isfinite(probs).all(), f"calibrator {name!r} has invalid predictions")
             count = len(read.labels)
             self.check(members, count)
             if (folds := self.folds) is not None:

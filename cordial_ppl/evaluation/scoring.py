@@ -89,7 +89,7 @@ def score(
             row["reason"] = " ".join(str(fits).split()) or type(fits).__name__
             continue
         if not (np.isfinite(fits.probs[index]) & (fits.probs[index] >= 0)).all():
-            row["reason"] = "the predictions are no probabilities"
+            row["reason"] = "the predictions are not probabilities"
             continue
         labels = task.report.labels
         probs, saturated = np.split(fits.probs[index], [len(labels)])

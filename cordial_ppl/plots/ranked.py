@@ -52,7 +52,7 @@ def groups(made: Estimate, *, by: str = "group", ax: Axes | None = None) -> Axes
         raise InputError("this estimate has no groups. Pass groups when you call estimate.")
     names, whole, cut = list(made.ranking[::-1]), made.overall.mean, ""
     if len(names) > MOST:
-        cut = f"{MOST} of {len(names)} shown, "
+        cut = f"; {MOST} of {len(names)} shown"
         names = names[: MOST // 2] + names[-MOST // 2 :]
     interval, shown = f"{100 * made.level:.0f} % interval", [made.groups[name] for name in names]
     means, *ends = zip(*(each.mean[:3] for each in shown), strict=True)
@@ -71,7 +71,7 @@ def groups(made: Estimate, *, by: str = "group", ax: Axes | None = None) -> Axes
         axis.set_ylim(-0.7, len(names) - 0.3)
         kind = "texts like these" if made.of == TARGETS[0] else "these texts"
         axis.set_xlabel(f"mean label of {kind}, {interval}")
-        axis.set_ylabel(f"{literal(by)} ({cut}labels)")
+        axis.set_ylabel(f"{literal(by)} (labels{cut})")
     return axis
 
 

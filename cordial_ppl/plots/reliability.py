@@ -80,7 +80,7 @@ def stated_classes(
         axis.figure.colorbar(axis.images[0], ax=axis, label="share", shrink=0.8, extend=beyond)
         for side in (axis.xaxis, axis.yaxis):
             name_options(side, scale, range(scale.size))
-        axis.set(title=wrap(title, LETTERS), xlabel="label", ylabel="rating of the judge")
+        axis.set(title=wrap(title, LETTERS), xlabel="label", ylabel="judge's rating")
     return axis
 
 

@@ -69,8 +69,8 @@ def cache_programs() -> Path | None:
         return None
     if fault:
         return warn(
-            f"cannot cache compiled programs in {str(path)!r}: {fault}. Set {VARIABLE} to a "
-            "folder that only you can write to (chmod 700), in a folder others cannot change."
+            f"cannot cache compiled programs in {str(path)!r}: {fault}. Set {VARIABLE} to a folder "
+            "that only you can write to (chmod 700), inside one that others cannot change."
         )
     _delete_oldest(path)
     for name, value in {CHOSEN.lower(): str(path), **SETTINGS}.items():

@@ -60,7 +60,7 @@ def run_kept(
                 run = partial(_execute, program, [*map(jax.typeof, leaves)])
                 jax.block_until_ready(run(leaves))  # Once, to see that it runs.
             except Exception as error:  # Whatever jaxlib raises: what is traced runs as well.
-                run = logger.debug("the program %s cannot be kept: %r", name, error)
+                run = logger.debug("cannot cache the program %s: %r", name, error)
             LOADED[key] = run
         run = LOADED[key]
     return run and run(leaves)
@@ -105,7 +105,7 @@ def _find_program(key: tuple, lower: Callable[[], Any], options: Mapping[str, An
         digest, content = (whole := path.read_bytes())[: len(name)], whole[len(name) :]
         if digest == sha256(name + content).digest():
             return device.client.deserialize_executable(content, [device])
-        logger.debug("%s is not whole", path)
+        logger.debug("%s is incomplete", path)
     settings = xla_client.CompileOptions()
     settings.env_option_overrides = list(options.items())
     program = device.client.compile_and_load(lower().as_text(), [device], settings)

@@ -53,7 +53,7 @@ class Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                 shape = array.shape if isinstance(array, np.ndarray) else ()
                 for axis, length in zip(axes, shape, strict=False):
                     if lengths.setdefault(axis, length) != length:
-                        raise ValueError(f"{field.name} has {length} for {lengths[axis]} {axis}")
+                        raise ValueError(f"{field.name} has length {length}, not {lengths[axis]}")
 
     @classmethod
     def take[R: "Record"](cls: type[R], *sources: Any, **others: Any) -> R:

@@ -137,7 +137,7 @@ def test_losses_and_draws_are_what_they_are_worth():
     many = posterior(diagnostics=FINE._replace(ess=4141.0))
     assert summarise({"mixture": many}, {}).diagnostics["mixture"]["ess"] == 400
     (warning,) = summarise({}, {}, LOSSES._replace(cordial=1.12)).warnings
-    assert "1.12 nats, histogram 1.10" in warning
+    assert "1.12 nats; histogram: 1.10" in warning
     assert summarise({}, {}, LOSSES._replace(cordial=1.1)).warnings
     assert not summarise({}, {}, LOSSES._replace(cordial=1.0999)).warnings
 

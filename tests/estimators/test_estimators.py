@@ -149,7 +149,7 @@ PRIOR = cp.priors.Prior(np.zeros(5), np.ones(5))
         (lambda: cp.ProportionalOdds(penalty="none"), "accepts only fixed, cv"),
         (
             lambda: cp.ChannelCalibrator("full", inference="nuts"),
-            "does not support inference or prior",
+            "does not accept `inference` or `prior`",
         ),
         (lambda: cp.ScalarStack(weight_counts={"mixture": 1.0}), "weight_counts accepts"),
     ],

@@ -95,7 +95,7 @@ def test_what_cannot_be_saved(tmp_path):
         fitted = kind().fit(LOGITS, LABELS)
         with pytest.raises(cp.InputError, match=f"only a named stack.*{kind.__name__}"):
             fitted.save(path)
-    with pytest.raises(cp.InputError, match="only UserShift's own shifts can be saved; got 'whim'"):
+    with pytest.raises(cp.InputError, match="only built-in shifts can be saved; got 'whim'"):
         UserWhim().fit(PROBS, RATED, WHO).save(path)
     for kind in (cp.Cordial, cp.UserShift):
         with pytest.raises(cp.NotFittedError, match=f"{kind.__name__} is not fitted"):

@@ -225,7 +225,7 @@ def test_fits_of_another_channel_are_refused(learned, tmp_path):
             "no task is called 'mine'. The tasks are 'ours', 'theirs'",
         ),
         (TASKS, {"rule": "odd"}, "rule must be one of"),
-        (TASKS, {"channels": []}, "channels must list at least one"),
+        (TASKS, {"channels": []}, "channels must list one or more"),
         ({**TASKS, ("ours", ""): TASKS["ours"]}, {}, "the same task and reader"),
         ([TASKS["ours"], 3], {}, r"task 1: .* \(logits, labels\)"),
         ({"task": 3, **TASKS}, {}, "^task: "),

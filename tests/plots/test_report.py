@@ -398,7 +398,7 @@ def test_people_and_the_judge_are_compared(judge, tmp_path):
     pictures = draw_pictures(made)
     assert len(pictures["agreement"]) == 1
     page = make_page(made, of="it")
-    assert "How people agree" in page and "at most one option apart" in page
+    assert "How well people agree" in page and "at most one option apart" in page
     assert gather(judge, texts()).agreement is None
     # Halves of a label are two labels by one person.
     halves = replace(named, people=["a"] * len(named.people or ()))

@@ -40,8 +40,8 @@ class Bias(NamedTuple):
         side = "low" if self.residual > 0 else "high"
         return (
             f"{self.column} {self.group!r} is rated {abs(self.residual):.2g} too {side} even after "
-            f"calibration ({self.labels} labels; p = {max(self.p, 0.001):.3f}, corrected for all "
-            f"columns). Use estimates by {self.column}, and label more texts from {self.group!r}."
+            f"calibration ({self.labels} labels; p = {max(self.p, 1e-3):.3f} adjusted for multiple "
+            f"testing). Use estimates by {self.column}, and label more texts from {self.group!r}."
         )
 
 

@@ -62,7 +62,7 @@ class Estimate(Comparison):
             result.append(
                 f"the labelled texts do not look like a random sample (p = {self.sample.p:.2g}): "
                 f"their mean rating is {chosen:.2f}, compared with {rest:.2f} for other texts. The "
-                "intervals assume random choice. Use a plan, or pass sampling probabilities."
+                "intervals assume random sampling. Use a plan, or pass sampling probabilities."
             )
         if self.uneven is not None:
             group, whole = self.groups[self.uneven], self.overall
@@ -84,7 +84,7 @@ class Estimate(Comparison):
         unlabelled = [name for name, group in self.groups.items() if not group.labels]
         if unlabelled:
             result.append(
-                f"estimates for groups without labels are extrapolated: {list_names(unlabelled)}."
+                f"estimates for groups without labels ({list_names(unlabelled)}) are extrapolated."
             )
         return tuple(result)
 
@@ -121,7 +121,7 @@ class Estimate(Comparison):
         separated += f" (about {wrong:.1f} expected in the wrong order)." if resolved else "."
         rule = (
             f"A pair is resolved if its interval excludes 0, each {by} has at least {RESOLVING} "
-            "labels, and the pair is among the most certain: at most one resolved pair in "
+            "labels, and the order is certain enough that at most one resolved pair in "
             f"{1 / WRONG / (1 - self.level):.0f} is expected to be in the wrong order."
         )
         lines = [*self._write_whole(), "", *table, "", separated, rule]

@@ -277,7 +277,7 @@ def _as_rows(rows: Any, size: int, n: int) -> Int64[np.ndarray, " n"]:
     inside = result.dtype.kind in "iu" and result.size and 0 <= result.min() and result.max() < size
     if result.shape != (n,) or not inside or len(np.unique(result)) < n:
         raise InputError(
-            f"rows must list one distinct position (0..{size - 1}) for each of {n} labels; got "
+            f"rows must list a distinct position (0..{size - 1}) for each of {n} labels; got "
             f"{quote(rows)}."
         )
     return result.astype(np.int64)

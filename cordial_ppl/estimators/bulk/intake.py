@@ -63,7 +63,7 @@ def _read_judges(
     """Read the tables of several judges, some of whom may be missing."""
     unnamed = reader and not any(reader in read_columns(path).schema for path in paths)
     if unnamed or settings.get("rating") in fitted.readers_:
-        raise InputError("a fusion uses all judges. Name the column of judges; omit --rating.")
+        raise InputError("a fusion uses all judges. Name the column of judges, and omit --rating.")
     readers = [name if reader is None else f"{reader}={name}" for name in fitted.readers_]
     table = read_several(paths, **settings, readers=readers, gaps=True)
     silent = np.isnan(table.logits).all(axis=(0, 2))
@@ -86,7 +86,7 @@ def warn_of_kind(path: Path, fit: AnyFit, readings: Path, table: ReadingTable) -
             advice += " A calibrator is valid only for one model with one prompt. Label some of "
             advice += "these texts and fit a new calibrator."
         warn(
-            f"the readings in {readings} were made differently from those used to fit {path}: "
+            f"the readings in {readings} were produced differently from those used to fit {path}: "
             f"{'; '.join(others)}.{advice}"
         )
     return others

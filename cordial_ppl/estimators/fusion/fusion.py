@@ -225,7 +225,7 @@ class Fusion(Estimator[FusionFit]):
         self, logits: Any, corpus: Any = None
     ) -> tuple[Float[np.ndarray, "n R K"], dict[str, Any]]:
         if corpus is not None:
-            raise InputError("a fusion does not use the `corpus` argument. Remove corpus.")
+            raise InputError("a fusion does not use the `corpus` argument. Remove it.")
         names = self.readers
         if names is not None:
             names = tuple(map(str, check_list("readers", names)))

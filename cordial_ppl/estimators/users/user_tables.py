@@ -50,6 +50,6 @@ def list_users(shifts: UserShift) -> str:
     """Set out the users that differ most from the population."""
     values = sorted(shifts.values_.items(), key=lambda pair: -abs(pair[1]))
     lines = [(user, str(shifts.counts_[user]), f"{value:+.2f}") for user, value in values[:SHOWN]]
-    title = f"Shifts of {count(len(values), 'user')} towards the best option, in options"
-    title += f" (standard deviation {shifts.sigma_:.2f}{'; the largest' * (len(values) > SHOWN)})"
+    title = f"Shifts of {count(len(values), 'user')} towards the best option, measured in options"
+    title += f" (standard deviation {shifts.sigma_:.2f}{'; largest shown' * (len(values) > SHOWN)})"
     return "\n".join([title, *align(("", "labels", "shift"), *lines)])

@@ -306,7 +306,7 @@ class UserShift(Parameters):
         """
         self._check_fitted()
         if self.effect not in SHIFTS.values():
-            raise InputError(f"only UserShift's own shifts can be saved; got {self.effect.name!r}.")
+            raise InputError(f"only built-in shifts can be saved; got {self.effect.name!r}.")
         UsersRecord(
             scale=self.scale_,
             sigma=self.sigma if isinstance(self.sigma, str) else float(self.sigma),

@@ -30,8 +30,8 @@ def as_population(probs: Any, scale: Scale | None = None) -> Float[np.ndarray, "
     """
     if probs is None:
         raise InputError(
-            "probs is None. A calibrator fitted without folds or to fewer than eight labels has no "
-            "fit_.out_of_fold. Pass predictions for texts outside the fit instead."
+            "probs is None. A calibrator fitted without folds or with fewer than eight labels has "
+            "no fit_.out_of_fold. Pass predictions for texts outside the fit instead."
         )
     population = as_probabilities(probs)
     if scale is not None:
@@ -99,7 +99,7 @@ def as_order(order: Any, count: int, where: Where | None = None) -> Real[np.ndar
     if not valid.all():
         row = int(valid.argmin())
         raise InputError(
-            "order must be finite numbers that increase with time, or dates (ISO 8601 if text) "
+            "order must be finite numbers that increase with time, or dates (if text, in ISO 8601) "
             f"that all have a time zone or all lack one; got {quote(cells[row])} in "
             f"{name_rows([row], where)}."
         )

@@ -61,7 +61,7 @@ def check_contract(channel: Channel) -> Finding:
     if unused := [name for name, *_ in channel.examples if name not in covariates]:
         uses = list_names(covariates) if covariates else "no covariate"
         words += f"; EXAMPLES names {list_names(unused)}, but the model uses {uses}"
-    works = f"; works with {', '.join(map(str, sizes))} options only: "
+    works = f"; works only with {', '.join(map(str, sizes))} options; "
     words += "".join(works + fault for fault in faults[:1])
     figures = {"parameters": sizes, "covariates": list(covariates)}
     return Finding("contract", WARN if unused or faults else PASS, words, figures)
@@ -167,18 +167,18 @@ def check_order(trial: Trial) -> Finding:
     draws = trial.draw_prior(FEWER, int(rng.integers(2**31)), low)
     violations = violation(*(trial.predict(draws, rows) for rows in (low, high)))
     if undefined := float((~np.isfinite(violations)).mean()):
-        words = f"predictions are not finite for {100 * undefined:.2g} % of draws and readings"
+        words = f"predictions are not finite for {100 * undefined:.2g} % of draw-reading pairs"
         # Within the contract's range "finite density" fails for that.
         return Finding(name, WARN, words, {"not_finite": undefined})
     draw, pair = np.unravel_index(violations.argmax(), violations.shape)
     worst, share = float(violations[draw, pair]), float((violations > TOLERANCE).any(axis=1).mean())
     figures: dict[str, object] = {"worst": worst, "share_of_draws": share}
     if worst <= TOLERANCE:
-        words = f"preserved for {size - 1} pairs of readings under {FEWER} draws from the prior"
+        words = f"preserved for {size - 1} pairs of readings in all {FEWER} draws from the prior"
         return Finding(name, PASS, words, figures)
     lower, higher = (logits[pair].round(1).tolist() for logits in (ladder[:-1], ladder[1:]))
     words = (
-        f"reversed by up to {worst:.2g} under {100 * share:.2g} % of draws from the prior: the "
+        f"reversed by up to {worst:.2g} in {100 * share:.2g} % of draws from the prior: the "
         f"prediction for logits {lower} is higher than the prediction for {higher}"
     )
     return Finding(name, FAIL, words, figures | {"lower": lower, "higher": higher})

@@ -120,7 +120,7 @@ def check_powers(target: Target, sizes: set[int], powers: Mapping[str, float]) -
             f"tasks have {' and '.join(map(str, sorted(sizes)))} options, but the unit of "
             f"parameter {unknown[0]!r} in channel {target.channel.name!r} is unknown.",
             "Use tasks with the same number of options, or set the power p if the parameter "
-            "scales as (number of options)^p (0 for a constant)",
+            "scales as (number of options)^p (p = 0 for a constant)",
             "units",
             {unknown[0]: 0},
         )

@@ -75,7 +75,7 @@ class NamedPrior:
             named = {site.name, site.parameter} & self.values.keys()
             if len(named) > 1:
                 raise InputError(
-                    f"{site.name!r} and {site.parameter!r} are the same parameter. Pass one prior."
+                    f"{site.name!r} and {site.parameter!r} are the same parameter. Pass only one."
                 )
             for name in named:
                 loc[site.slice], scale[site.slice] = _gaussian(name, self.values[name], site)

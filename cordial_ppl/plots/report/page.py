@@ -21,7 +21,7 @@ UNITS = {
     "gain": "classes per stated class",
     "concentration": "1 / classes²",
     "strength": "share",
-    "form": "1 mixture, 0 location",
+    "form": "1: mixture, 0: location",
     "tilt": "power of the histogram",
 }
 """Units of parameters."""
