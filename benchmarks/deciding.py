@@ -137,19 +137,12 @@ def tabulate_gains(rows: Sequence[Row]) -> Iterator[Line]:
 
 ASKED = {"cost": measure_costs, "agree": measure_agreement, "estimate": measure_estimate}
 TABLES = {
-    "cost": Means(CELL, "costs* labels* set*", alike="set costs labels", part="cost"),
-    "gain": tabulate_gains,
-    "agree": Means(CELL, "case labels", lowest=("kept or all by people",), part="agree"),
-    "estimate": Means(CELL, "case labels", lowest=("covers",), part="estimate"),
+    "deciding-cost": Means(CELL, "costs* labels* set*", alike="set costs labels", part="cost"),
+    "deciding-gain": tabulate_gains,
+    "deciding-agree": Means(CELL, "case labels", lowest=("kept or all by people",), part="agree"),
+    "deciding-estimate": Means(CELL, "case labels", lowest=("covers",), part="estimate"),
 }
 MEASUREMENTS = tuple(
-    Measurement(
-        f"deciding-{name}",
-        lambda draw: product(list_sources(), BUDGETS),
-        run,
-        tabulate,
-        8,
-        kept_as="deciding",
-    )
-    for name, tabulate in TABLES.items()
+    Measurement(name, lambda _: product(list_sources(), BUDGETS), run, table, 8, kept_as="deciding")
+    for name, table in TABLES.items()
 )

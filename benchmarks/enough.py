@@ -1,10 +1,10 @@
 """Whether the number of labels that `--require` names decides as often as it says.
 
-Of each task and reader some texts are a corpus, and a random sample of them is labelled.  A bound
-is put at some shares of the way from the mean to either end of its interval, so that the answer is
-open.  The sample is then continued, at random, to each of the three numbers that the
-answer names: where the median is named half of the cases should be decided, and a tenth and nine
-tenths where the ends of the range are.  Numbers above 300 are not tried.
+Of each task and reader some texts are a corpus, and a random sample of them is labelled. A bound
+lies some way from the mean towards an end of its interval, so that the answer is open. The sample
+is then continued, at random, to each of the three numbers that the answer names: where the median
+is named half of the cases should be decided, and a tenth and nine tenths where the ends of the
+range are. Numbers above 300 are not tried.
 """
 
 from collections.abc import Iterator
