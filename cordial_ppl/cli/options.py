@@ -147,9 +147,9 @@ class Columns:
     options: Names = None
     "Scale options from worst to best, such as 1,2,3,4,5; by default as in the table or calibrator."
     reader: Annotated[str | None, Parameter(metavar="NAME")] = None
-    "Judge to use if column `reader` names several judges; write COLUMN=NAME for another column."
+    "Judge to use if the `reader` column has several; COLUMN=NAME uses another column instead."
     task: Annotated[str | None, Parameter(metavar="NAME")] = None
-    "Task to use from column `task`; write COLUMN=NAME for another column."
+    "Task to use from the `task` column; COLUMN=NAME uses another column instead."
     id: Annotated[Sequence[str], Parameter(metavar="COLUMN")] = ()
     "Column that identifies each text, if not `item_id`; A,B joins the columns A and B into one id."
     rating: Column = None

@@ -27,7 +27,7 @@ REPEATED = ("channels", "leave_out", "units")
 
 
 EXAMPLES = {"--by": "--by system", "NEW": "new.csv", "--output": "-o FILE"}
-"""Example input for each missing argument."""
+"""Example input for arguments that were not passed."""
 
 
 def say(message: str) -> None:

@@ -122,7 +122,7 @@ class Monitored(NamedTuple):
         elif self.unread_changed:
             reason = ": the judge leaves a different share of the texts without a reading"
         elif self._unsettled and self.texts >= ENOUGH:
-            reason = f": text scores moved by {self.moved:.2f}, perhaps noise. Rate all texts again"
+            reason = f": text scores moved by {self.moved:.2f}, maybe noise. Rate all texts again"
         else:
             more = f"rate about {count(self.more, 'more text')}" if self.more else ""
             reason = f": {more or f'rate at least {max(ENOUGH, 2 * self.texts)} texts'}"

@@ -43,7 +43,7 @@ def read_design(read: LabelledReadings) -> tuple[dict[str, Any], str]:
         if not is_even(1 / shares):
             design["strata"] = groups
         design["probabilities"] = shares
-        weighed = f"the labelled share of each {by}, because {columns.path} is a plan by {by}."
+        weighed = f"the labelled share of each {by}, as {columns.path} was planned by {by}."
     elif "probability" in names:
         with naming(columns.path):
             shares = finite(columns, "probability")

@@ -13,7 +13,7 @@ from cordial_ppl.tables.frame import first_line
 DOUBTS = {
     "hidden": "hidden rows were read ({}). To exclude them, copy only the visible cells.",
     "column": "hidden columns were read ({}). To exclude them, copy only the visible cells.",
-    "merged": "merged cells have a value only in the first cell ({}). Unmerge and fill the cells.",
+    "merged": "merged ranges hold a value only in the first cell ({}). Unmerge and fill them.",
     "empty": "formulas without a stored value were read as empty ({}). Save the file in Excel.",
 }
 """What is warned of, with what to do."""
