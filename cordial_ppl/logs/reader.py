@@ -168,7 +168,7 @@ def collect(
         roles = zip(("tasks", "judges"), names.values(), strict=True)
         wanted = f" for {' and '.join(map(repr, chosen.values()))}" if chosen else ""
         listed = f" ({', '.join(collected.options)})" if answered else ""
-        told = collected.doubts or (f"the {role} are {list_names(n)}" for role, n in roles if n)
+        told = [*collected.doubts] or (f"the {role} are {list_names(n)}" for role, n in roles if n)
         raise InputError(f"no answer{wanted} names an option{listed}: {'; '.join(told)}.")
     return collected
 

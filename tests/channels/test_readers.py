@@ -97,7 +97,7 @@ def test_the_public_functions_take_several_readers():
 def test_what_several_readers_are_refused():
     for channel, logits, message in (
         ("location-readers", THREE[:, 0], r"shape \[n, R, K\]; found \[20, 5\].*logits\[:, None\]"),
-        ("location", THREE, r"shape \[n, K\], .*; found \[20, 3, 5\]"),
+        ("location", THREE, r"shape \[n, K\] .*; found \[20, 3, 5\]"),
         (
             "location-readers",
             np.where(np.arange(20)[:, None, None] == 7, np.nan, THREE),

@@ -57,7 +57,7 @@ def test_a_taken_port_and_a_wrong_goal_are_refused(refused, tmp_path):
         refused("cannot use port", "label", *ARGUMENTS, "--port", taken.getsockname()[1])
     refused("65535", "label", *ARGUMENTS, "--port", 65536)
     refused("above 0; got 0.0", "label", *ARGUMENTS, "--within", 0)
-    refused("a quantity, a sign", "label", *ARGUMENTS, "--require", "good")
+    refused("a quantity, an operator", "label", *ARGUMENTS, "--require", "good")
     refused("'Oak - Elm'|'mean'", "label", *ARGUMENTS, "--require", "Oak - Elm > 0")
     refused("--pass", "label", *ARGUMENTS, "--require", "pass >= 50%")
     refused("'9'", "label", *ARGUMENTS, "--pass", "9")

@@ -62,7 +62,7 @@ def test_missing_options_are_floored_and_counted_once():
         (pl.DataFrame({"a": [0.5, None], "b": [0.5, 1.0]}), "found nan in row 1, column 'a'"),
         ([[0, 1], [2]], "rows of equal length"),
         (np.array([[0, 1j]]), "must be numbers; found 0j in row 0, column 0"),
-        ([0, 1], r"shape \[n, K\], .*; found \[2\]. For one text"),
+        ([0, 1], r"shape \[n, K\] .*; found \[2\]. For one text"),
         (np.zeros((0, 3)), r"n >= 1 and K >= 2; found \[0, 3\]"),
         (np.zeros((3, 1)), r"n >= 1 and K >= 2; found \[3, 1\]"),
         (None, "shape|numbers"),

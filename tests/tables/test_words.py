@@ -32,7 +32,7 @@ def test_a_text_may_have_a_row_for_each_judge(text):
 
 def test_texts_without_words_are_named(text):
     short = text("s.csv", "item_id,answer", "a,one", "b,")
-    with pytest.raises(InputError, match=r"no text for 2 items: 'b', 'c'"):
+    with pytest.raises(InputError, match=r"no text for 2 ids: 'b', 'c'"):
         read_words(short, ["a", "b", "c"], "answer")
     with pytest.raises(SettingNeeded, match="'text'.*text='answer'"):
         read_words(short, ["a"], "text")
