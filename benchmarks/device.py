@@ -93,7 +93,7 @@ def run(draw: int, device: str, method: str, count: int) -> Line:
     """Fit so many subsets at once, and again where much of the time was compiling."""
     target, cases, default = build(), draw_cases(count, 0), method == "default"
     probs, seconds, compiled = np.zeros(0), [], []
-    jax.config.update("jax_enable_compilation_cache", False)
+    jax.config.update("jax_enable_compilation_cache", False)  # Compiling is timed.
     while len(seconds) < 2:
         compiling.clear()
         start = perf_counter()

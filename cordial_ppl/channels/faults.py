@@ -63,7 +63,7 @@ def _find_fault_of_others(name: Any, msg: dict[str, Any]) -> str:
     """Say why what is no distribution has no place in a channel; empty where it has one."""
     if msg["type"] == "prng_key":
         return (
-            "draws a random value that is not a parameter, using numpyro.prng_key() or at a site "
+            "draws a random value that is not a parameter, using numpyro.prng_key() or a site "
             "hidden by numpyro.handlers.block. Make the value a parameter, or average over it."
         )
     if msg["type"] == "param":

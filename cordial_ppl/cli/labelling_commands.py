@@ -202,7 +202,7 @@ def label(
     if wanted.passing is not None:
         as_passing(wanted.passing, table.scale)
     for each in required:
-        each.find(sorted({*groups}) if groups else (), wanted.passing is not None)
+        each.find(sorted({*groups}) if groups else (), wanted.passing is not None, table.scale)
     adviser = Adviser(table, wanted.output, Goal(required, wanted.within, wanted.passing, groups))
     ahead, who = min(number + AHEAD, len(table)), wanted.annotator or _find_user()
     order = cp.plan(table.logits, ahead, groups=groups, options=table.scale, seed=seed).rows

@@ -80,8 +80,8 @@ class Monitored(NamedTuple):
             f"the mean score shifted by {self.shift.mean:+.2f}": abs(self.shift.mean) / self.length,
             f"the distribution of ratings shifted by {share:.0%}": share,
         }
-        each = {f"text scores moved by {self.moved:.2f}, excluding noise": self.moved / self.length}
-        return sizes | (each if self.noise else {})
+        moved = {f"text scores moved by {self.moved:.2f} net of noise": self.moved / self.length}
+        return sizes | (moved if self.noise else {})
 
     @property
     def answer(self) -> str:

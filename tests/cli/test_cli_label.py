@@ -60,6 +60,7 @@ def test_a_taken_port_and_a_wrong_goal_are_refused(refused, tmp_path):
     refused("a quantity, an operator", "label", *ARGUMENTS, "--require", "good")
     refused("'Oak - Elm'|'mean'", "label", *ARGUMENTS, "--require", "Oak - Elm > 0")
     refused("--pass", "label", *ARGUMENTS, "--require", "pass >= 50%")
+    refused("from 1 to 5; got 80", "label", *ARGUMENTS, "--require", "mean >= 80")
     refused("'9'", "label", *ARGUMENTS, "--pass", "9")
     refused(".jsonl", "label", *ARGUMENTS, "-o", "labels.csv")
 

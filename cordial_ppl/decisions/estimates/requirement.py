@@ -49,16 +49,14 @@ class Requirement(NamedTuple):
         parts = {part.strip().strip('"') for part in re.split(r"\s-\s", self.quantity)}
         if parts & {*made.unheard}:
             return Answer(self.text, OPEN, Interval(*[math.nan] * 3))
-        groups, passing = self.find(made.groups, made.passing is not None), made.passing
-        low, *_, high = sorted(Scale(made.overall.options).values)
-        ends, interval = (low, high), made.overall.mean
+        scale, passing = Scale(made.overall.options), made.passing
+        groups = self.find(made.groups, passing is not None, scale)
         if len(groups) == 2:
-            interval, ends = made.difference(*groups), (low - high, high - low)
+            interval = made.difference(*groups)
         elif groups:
             interval = made.groups[groups[0]].mean
-        elif passing and self.quantity == PASS:
-            interval, ends = passing.rate, (0, 1)
-        check_number(f"the bound in {quote(self.text)}", self.bound, *ends)
+        else:
+            interval = passing.rate if passing and self.quantity == PASS else made.overall.mean
         # The interval's ends, turned so that the requirement asks for much.
         side = 1 if self.sign.startswith(">") else -1
         ends = sorted(side * (end - self.bound) for end in (interval.lower, interval.upper))
@@ -75,18 +73,19 @@ class Requirement(NamedTuple):
         needed = made.needed(interval, self.bound, groups)
         return Answer(self.text, OPEN, interval, needed, groups)
 
-    def find(self, groups: Collection[str], passing: bool) -> tuple[str, ...]:
+    def find(self, groups: Collection[str], passing: bool, scale: Scale) -> tuple[str, ...]:
         """Find the groups whose quantity it is.
 
         Args:
             groups: names of the groups that there are.
             passing: whether it is known which options pass.
+            scale: the options, whose numbers the bound must lie between.
 
         Returns:
             The name of the group whose mean it is, or of the two that differ; none of all texts.
 
         Raises:
-            InputError: there is no such quantity, or more than one.
+            InputError: there is no such quantity, or more than one, or the bound is off the scale.
         """
         quantity, matches = self.quantity, dict[str, tuple[str, ...]]()
         spelt = {word: name for name in groups for word in (name, f'"{name}"')}
@@ -102,7 +101,12 @@ class Requirement(NamedTuple):
                 first, second = spelt[pair[0]], spelt[pair[1]]
                 matches[f"{quote(first)} minus {quote(second)}"] = (first, second)
         if len(matches) == 1:
-            return matches.popitem()[1]
+            found = matches.popitem()[1]
+            if found or quantity == MEAN:
+                low, *_, high = sorted(scale.values)
+                ends = (low - high, high - low) if len(found) == 2 else (low, high)
+                check_number(f"the bound in {quote(self.text)}", self.bound, *ends)
+            return found
         if matches:
             raise InputError(
                 f"{quote(quantity)} is ambiguous: it may mean {' or '.join(matches)}. Put group "
