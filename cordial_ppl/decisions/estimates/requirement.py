@@ -101,12 +101,12 @@ class Requirement(NamedTuple):
                 first, second = spelt[pair[0]], spelt[pair[1]]
                 matches[f"{quote(first)} minus {quote(second)}"] = (first, second)
         if len(matches) == 1:
-            found = matches.popitem()[1]
-            if found or quantity == MEAN:
+            named = matches.popitem()[1]
+            if named or quantity == MEAN:
                 low, *_, high = sorted(scale.values)
-                ends = (low - high, high - low) if len(found) == 2 else (low, high)
+                ends = (low - high, high - low) if len(named) == 2 else (low, high)
                 check_number(f"the bound in {quote(self.text)}", self.bound, *ends)
-            return found
+            return named
         if matches:
             raise InputError(
                 f"{quote(quantity)} is ambiguous: it may mean {' or '.join(matches)}. Put group "
