@@ -52,9 +52,8 @@ class Labelled:
 
     def __post_init__(self) -> None:
         """Fill in what is left out."""
-        rows = np.arange(len(self.labels))
-        defaults = {"weights": np.ones(len(rows)), "texts": -1 - rows}
-        vars(self).update({k: v for k, v in defaults.items() if vars(self)[k] is None})
+        rows, fill = len(self.labels), {"weights": np.ones, "texts": lambda n: -1 - np.arange(n)}
+        vars(self).update({k: f(rows) for k, f in fill.items() if vars(self)[k] is None})
 
     @property
     def ranks(self) -> Int[np.ndarray, " n"]:

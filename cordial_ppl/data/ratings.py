@@ -18,8 +18,9 @@ WIDEST = 21
 PSEUDO_COUNT = 0.5
 """What every option counts beside a rating, which is a sample of one."""
 
-MOST_RATINGS, FEW = 100, 8
-"""Ratings of a text, at most, and texts of which that can be told before all are looked at."""
+MOST_RATINGS, FEW, BLOCK = 100, 8, 64
+"""Ratings of a text, at most, texts of which that can be told before all are looked at, and texts
+that are looked at side by side."""
 
 SAME = 1e-6
 """Difference of logits (nats), or of counts as a share of their sum, that is rounding."""
@@ -127,12 +128,13 @@ def _find_ratings(
         one = np.where(used, one, 0.0)
         return one / one.sum(axis=1, keepdims=True), "rating"
     totals = np.arange(1, MOST_RATINGS + 1)
-    suits = np.empty((len(totals), len(probs)), bool)
-    for fits, total in zip(suits, totals, strict=True):
-        each = probs * (total + PSEUDO_COUNT * size) - PSEUDO_COUNT
-        fits[:] = (np.abs(each - np.rint(each).clip(0)) <= SAME * total).all(axis=1)
-    if not suits.any(axis=0).all():
-        return None
+    suits, total = np.empty((len(totals), len(probs)), bool), totals[:, None, None]
+    for start in range(0, len(probs), BLOCK):
+        block = slice(start, start + BLOCK)
+        each = probs[block] * (total + PSEUDO_COUNT * size) - PSEUDO_COUNT
+        suits[:, block] = (np.abs(each - np.rint(each).clip(0)) <= SAME * total).all(axis=2)
+        if not suits[:, block].any(axis=0).all():
+            return None
     # 17 of 20 are like 2 of 2: of several totals that suit a text, the one that suits most texts.
     likely = np.argsort(-suits.sum(axis=1), kind="stable")
     total = totals[likely[suits[likely].argmax(axis=0)]][:, None]

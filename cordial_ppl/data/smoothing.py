@@ -52,6 +52,10 @@ def smooth_counts(counts: Float[np.ndarray, "*T K"]) -> Float64[np.ndarray, "*T 
     return np.sum(softmax(fit, axis=-2) * shares, axis=-2)
 
 
+_smooth_line = lru_cache(maxsize=256)(lambda counts: smooth_counts(np.array(counts, float)))
+"""Every member of a stack asks for the same histograms."""
+
+
 def smooth_histogram(
     labels: Int[np.ndarray, " n"], size: int, weights: Float[np.ndarray, " n"] | None = None
 ) -> Float64[np.ndarray, " K"]:
@@ -64,4 +68,4 @@ def smooth_histogram(
     """
     seen = labels >= 0
     counts = np.bincount(labels[seen], None if weights is None else weights[seen], size)
-    return smooth_counts(counts.astype(float))
+    return _smooth_line(tuple(counts.tolist())).copy()

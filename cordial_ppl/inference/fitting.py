@@ -31,6 +31,7 @@ from cordial_ppl.inference.predictions import DRAWS, predict
 from cordial_ppl.inference.sampler import Problem, carry, extend, generator, sample
 from cordial_ppl.inference.state import PRECISION, State, from_draws
 from cordial_ppl.inference.target import Prior, Target, check_gradient
+from cordial_ppl.runtime.arrays import pad_rows
 from cordial_ppl.runtime.blas import on_one_core
 
 METHODS = ("default", "laplace", "mode", "nuts")
@@ -101,9 +102,10 @@ def make_posterior(target: Target, case: Case, sampled: Draws) -> Posterior:
 def sample_default(target: Target, prior: Prior, case: Case, effort: Effort) -> FoldDraws:
     """Sample the default posterior, and those of the folds."""
     problem, rng = _problem(target, prior, case), generator(case.seed)
-    few = build_coreset(case.texts)
-    state = sample(_problem(target, prior, case._replace(texts=few)), rng, effort)
-    if few is not case.texts:
+    if (few := build_coreset(case.texts)) is case.texts:
+        state = sample(problem, rng, effort)
+    else:
+        state = sample(_problem(target, prior, case._replace(texts=few)), rng, effort)
         state = extend(problem, rng, effort, state)
     return _carry_to_folds(problem, case, as_draws(prior, state, effort), state, prior, effort)
 
@@ -128,12 +130,11 @@ def _carry_to_folds(
     problem: Problem, case: Case, sampled: Draws, state: State, prior: Prior, effort: Effort
 ) -> FoldDraws:
     """Carry the particles of a posterior over to the folds."""
-    if not case.masks:
+    if not (masks := case.masks):
         return sampled, []
-    seeds = [(*case.seed, 1 + fold) for fold in range(len(case.masks))]
-    padded = [case.pad(PRECISION, labels) for labels in case.masks]
-    labels = np.stack([each.labels for each in padded])
-    shares = np.stack([each.histogram for each in padded])
+    seeds, rows = [(*case.seed, 1 + f) for f in range(len(masks))], len(problem.data.labels)
+    labels = np.array([pad_rows(mask, rows, -1) for mask in masks], np.int32)
+    shares = np.array([case.histogram_of(mask) for mask in masks], PRECISION)
     masked = replace(problem, data=problem.data._replace(labels=labels, histogram=shares))
     folds = [as_draws(prior, fold, effort) for fold in carry(masked, seeds, state, effort)]
     worst = max(fold.diagnostics.khat for fold in folds)
