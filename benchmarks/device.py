@@ -18,7 +18,7 @@ import jax
 import numpy as np
 from jax import monitoring
 from jax.sharding import Mesh
-from measurement import Key, Line, Measurement, list_records
+from measurement import Key, Line, Timed, list_records
 
 from cordial_ppl.channels import CHANNELS
 from cordial_ppl.data.labelled import Labelled, without_labels
@@ -130,13 +130,12 @@ def list_cells(draw: int, sizes: tuple[int, ...], platforms: tuple[str, ...]) ->
 
 
 MEASUREMENTS = tuple(
-    Measurement(
+    Timed(
         name,
         partial(list_cells, sizes=sizes, platforms=platforms),
         run,
         partial(list_records, names="device method subsets"),
         1,
-        needs_data=False,
     )
     for name, sizes, platforms in (
         ("device-cpu", (1, 64), ("cpu",)),

@@ -21,7 +21,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
-from measurement import Line, Means, Measurement
+from measurement import Line, Means, Timed
 from packaging.requirements import Requirement
 
 import cordial_ppl as cp
@@ -30,7 +30,7 @@ from cordial_ppl.runtime.cache import cache_programs
 
 TEXTS, LABELS = 2000, 20
 
-UNLIKE_USERS = ("JAX_", "PYTHONDONTWRITEBYTECODE")
+UNLIKE_USERS = ("JAX_", "OMP_", "PYTHONDONTWRITEBYTECODE")
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(UNLIKE_USERS)}
 """Environment in which nothing but the package's own cache, and its byte code, is kept."""
 
@@ -137,12 +137,10 @@ def run_warm(draw: int, n: int, size: int) -> Line:
 
 
 MEASUREMENTS = (
-    Measurement("fit-cold", lambda _: [()], run_cold, Means("", "run"), 3, needs_data=False),
-    Measurement("fit-memory", lambda _: [()], run_memory, Means("", "run"), 3, needs_data=False),
-    Measurement(
-        "fit-starts", lambda _: [()], run_starts, Means("", "start run"), 5, needs_data=False
-    ),
-    Measurement(
+    Timed("fit-cold", lambda _: [()], run_cold, Means("", "run"), 3),
+    Timed("fit-memory", lambda _: [()], run_memory, Means("", "run"), 3),
+    Timed("fit-starts", lambda _: [()], run_starts, Means("", "start run"), 5),
+    Timed(
         "fit-warm",
         lambda draw: (
             [(5, 5), *((LABELS, k) for k in (3, 5, 7, 11, 15, 21, 31))]
@@ -151,7 +149,6 @@ MEASUREMENTS = (
         run_warm,
         Means("labels options", "labels options"),
         draws=5,
-        needs_data=False,
     ),
 )
 

@@ -1,6 +1,7 @@
 """What a measurement is, for `results.py` to run: cells of numbers, and a table of them."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ class Measurement(NamedTuple):
         draws: how many draws are enough to publish.
         needs_data: whether CORDIAL_DATA has to name the public sets.
         kept_as: whose rows it shares, where its cells are some of another measurement's.
+        timed: whether times are measured, which are of all cores.
     """
 
     name: str
@@ -39,6 +41,11 @@ class Measurement(NamedTuple):
     draws: int = 20
     needs_data: bool = True
     kept_as: str = ""
+    timed: bool = False
+
+
+Timed = partial(Measurement, needs_data=False, timed=True)
+"""Measurement of times."""
 
 
 def average(

@@ -9,7 +9,7 @@ from itertools import product
 from time import perf_counter, process_time
 
 import numpy as np
-from measurement import Line, Means, Measurement
+from measurement import Line, Means, Timed
 
 import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
@@ -39,12 +39,11 @@ def run(draw: int, method: str, size: int, device: str) -> Line:
 
 
 MEASUREMENTS = (
-    Measurement(
+    Timed(
         "sweep",
         lambda draw: product(METHODS, (1, 60, 256), ("host", "accelerator")),
         run,
         Means("method subsets device", "method subsets device"),
         3,
-        needs_data=False,
     ),
 )

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from embedded import TASKS as EMBEDDED
 from embedded import SyntheticTask, benchmark
-from measurement import Line, Means, Measurement
+from measurement import Line, Means, Measurement, Timed
 from real import SOURCES, read, without
 from rivals import CrossValidated, UserIntercept, UserReliability, UserTemperature
 
@@ -170,5 +170,5 @@ MEASUREMENTS = (
         3,
         needs_data=False,
     ),
-    Measurement("users-speed", lambda draw: [()], time_users, Means("", ""), 3, needs_data=False),
+    Timed("users-speed", lambda draw: [()], time_users, Means("", ""), 3),
 )
