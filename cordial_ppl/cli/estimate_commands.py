@@ -39,7 +39,7 @@ class Wanted:
     of: Annotated[Literal["like-these", "these"], Parameter(metavar="TARGET")] = "like-these"
     "Intervals for texts like those in READINGS (`like-these`, default) or exactly those (`these`)."
     passing: Annotated[options.Names, Parameter(name="--pass")] = None
-    "Options counted as a pass, such as 4,5, to report the pass rate and the judge's TPR and TNR."
+    "Options counted as a pass (such as 4,5): report the pass rate and the judge's TPR and TNR."
     require: Annotated[Sequence[str], Parameter(metavar="TEXT")] = ()
     'Requirement, such as "mean >= 4" or "A - B > 0". Exit status: 0 met, 3 not met, 4 unclear.'
 

@@ -173,7 +173,7 @@ class Questions:
     permutations: shared.Number = 1
     "Number of orderings of the options to average over."
     server: Annotated[str | None, Parameter(metavar="URL")] = None
-    "Server URL, such as http://localhost:8000/v1; by default OPENAI_BASE_URL, or else OpenAI's."
+    "Server URL, such as http://localhost:8000/v1. Default: OPENAI_BASE_URL if set, or OpenAI."
     local: bool = False
     "Run a Hugging Face model on this machine; --model is the model's name or folder."
     samples: shared.Natural = 0

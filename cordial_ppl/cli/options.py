@@ -211,7 +211,7 @@ class Fitting(Tables):
     judge: Annotated[str | None, Parameter(metavar="NAME", group=MODEL)] = None
     "Judge or model that produced READINGS. The command fails if READINGS names another judge."
     prompt_file: Annotated[Path | None, Parameter(metavar="FILE", group=MODEL)] = None
-    "Prompt or rubric used for READINGS. The command fails if READINGS names another prompt."
+    "Prompt or rubric used for READINGS. The command fails if READINGS names a different prompt."
 
     @property
     def settings(self) -> dict[str, Any]:

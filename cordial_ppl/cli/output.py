@@ -170,7 +170,7 @@ def _describe_usage(error: CycloptsError) -> str:
         twice = "LABELS was set by --labels; " * ("--labels" in words and "--readings" not in words)
         return f"{twice}unexpected argument {errors.quote(error.unused_tokens[0])}."
     if isinstance(error, UnknownOptionError) and "--readers" in words:
-        several = "`cordial fuse --readers gpt,qwen` for several, or neither for a saved fusion"
+        several = "`cordial fuse --readers gpt,qwen` for several, or no option for a saved fusion"
         return f"use `--rating gpt` for one judge, {several}."
     words, token = " ".join(str(error).split()), getattr(error, "token", None)
     source = f"{token.source}: " if token and token.source != "cli" else ""

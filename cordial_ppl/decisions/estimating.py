@@ -285,8 +285,8 @@ def check_rows(
     if positions.shape == per_text.first.shape:
         positions = positions[ranks]
     wanted = (
-        f"rows must be the positions (0..{len(logits) - 1}) of the {len(per_text.first)} texts "
-        f"labelled in the fit, in the order of the fit, or a mask of all texts; got {quote(rows)}"
+        f"rows must be the positions (0..{len(logits) - 1}) of the {len(per_text.first)} labelled "
+        f"texts of the fit, in the same order, or a mask over all texts; got {quote(rows)}"
     )
     if positions.shape != texts.labels.shape or positions.dtype.kind not in "iu":
         raise InputError(f"{wanted}.")

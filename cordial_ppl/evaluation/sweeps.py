@@ -141,7 +141,7 @@ def list_jobs(
             if check_number("budgets", n, 1, whole=True) > size:
                 raise InputError(
                     f"budget {n} is too large: task {task.name!r} has only {size} texts to draw "
-                    f"labels from; the other {scored} are scored."
+                    f"labels from; the other {scored} are kept for scoring."
                 )
         texts = [(each.logits, each.covariates, each.labels) for each in (task.pool, task.report)]
         data = _digest(task.name, task.reader, task.scale.options, task.seed, texts)

@@ -152,16 +152,16 @@ def test_clusters_of_unlike_sizes_are_fewer():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"values": [1.0, np.nan]}, "values must be finite numbers.* row 1"),
+        ({"values": [1.0, np.nan]}, "values must be an array .n. of finite numbers.* row 1"),
         ({"labels": ["good", "bad"]}, "labels must be numbers"),
-        ({"labels": []}, "labels must be finite numbers of shape"),
-        ({"rows": [3, 3]}, "a distinct position .0..199. for each of 2 labels"),
-        ({"rows": [3, 200]}, "a distinct position .0..199. for each of 2 labels"),
-        ({"rows": [3]}, "a distinct position .0..199. for each of 2 labels"),
-        ({"rows": [0.5, 1.0]}, "a distinct position .0..199. for each of 2 labels"),
+        ({"labels": []}, "labels must be an array .n. of finite numbers"),
+        ({"rows": [3, 3]}, "a distinct position .0..199. for each of the 2 labels"),
+        ({"rows": [3, 200]}, "a distinct position .0..199. for each of the 2 labels"),
+        ({"rows": [3]}, "a distinct position .0..199. for each of the 2 labels"),
+        ({"rows": [0.5, 1.0]}, "a distinct position .0..199. for each of the 2 labels"),
         ({"strata": [0, 1]}, "strata must have one entry per text: expected 200; got 2"),
         ({"probabilities": [0.5, 1.5]}, "one value in .0, 1. .* got 1.5 in row 1"),
-        ({"probabilities": [0.5]}, "for each of 2 labels"),
+        ({"probabilities": [0.5]}, "for each of the 2 labels"),
         ({"level": 1.0}, "level must be between 0 and 1"),
     ],
 )

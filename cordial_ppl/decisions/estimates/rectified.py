@@ -267,7 +267,7 @@ def as_probabilities(probabilities: Any, n: int) -> Float64[np.ndarray, " n"]:
     if len(shares) != n or wrong.size:
         result = f"{quote(shares[wrong[0]])} in {name_rows(wrong)}" if wrong.size else len(shares)
         raise InputError(
-            f"probabilities must have one value in (0, 1] for each of {n} labels; got {result}."
+            f"probabilities must have one value in (0, 1] for each of the {n} labels; got {result}."
         )
     return shares
 
@@ -277,7 +277,7 @@ def _as_rows(rows: Any, size: int, n: int) -> Int64[np.ndarray, " n"]:
     inside = result.dtype.kind in "iu" and result.size and 0 <= result.min() and result.max() < size
     if result.shape != (n,) or not inside or len(np.unique(result)) < n:
         raise InputError(
-            f"rows must list a distinct position (0..{size - 1}) for each of {n} labels; got "
+            f"rows must list a distinct position (0..{size - 1}) for each of the {n} labels; got "
             f"{quote(rows)}."
         )
     return result.astype(np.int64)
@@ -289,7 +289,7 @@ def _finite(values: Any, name: str) -> Float64[np.ndarray, " n"]:
     if numbers.ndim != 1 or not numbers.size or wrong.size:
         where = f" in {name_rows(wrong)}" if wrong.size else ""
         raise InputError(
-            f"{name} must be finite numbers of shape [n]; got shape {list(numbers.shape)}"
+            f"{name} must be an array [n] of finite numbers; got shape {list(numbers.shape)}"
             f"{' with non-finite values' if where else ''}{where}."
         )
     return numbers

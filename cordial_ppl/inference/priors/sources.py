@@ -217,10 +217,10 @@ def _gaussian(name: str, value: Any, site: Site) -> tuple[np.ndarray, np.ndarray
     normal = as_gaussian(value, site) if hasattr(value, "log_prob") else value
     if normal is None:
         raise InputError(
-            f"the prior of {name!r} must be Gaussian on the unconstrained scale (Normal for a "
-            "real parameter, LogNormal for a positive parameter, location and scale of the log "
-            f"odds for a parameter between 0 and 1); got {type(value).__name__}. Put any other "
-            "kind of prior in the channel file."
+            f"the prior of {name!r} must be Gaussian on the unconstrained scale: pass Normal for "
+            "a real parameter, LogNormal for a positive parameter, or the location and scale of "
+            f"the log odds for a parameter between 0 and 1; got {type(value).__name__}. Put any "
+            "other kind of prior in the channel file."
         )
     try:
         loc, scale = (np.ravel(np.broadcast_to(part, site.shape)) for part in normal)
