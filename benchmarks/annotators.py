@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 from measurement import Line, Means, Measurement
-from real import folder_of, readings_of
+from real import folder_of, readings_of, trained_without
 
 import cordial_ppl as cp
 from cordial_ppl.channels.user_effects import SHIFT
@@ -62,15 +62,17 @@ class Texts(NamedTuple):
         logits: the readings, ``[n, K]``.
         labels: of m annotators, ``[n, m]``.
         people: who gave them, ``[n, m]``.
+        source: their set.
     """
 
     logits: np.ndarray
     labels: np.ndarray
     people: np.ndarray
+    source: str
 
     def take(self, rows: np.ndarray | slice) -> "Texts":
         """Take some of the texts."""
-        return Texts(self.logits[rows], self.labels[rows], self.people[rows])
+        return Texts(self.logits[rows], self.labels[rows], self.people[rows], self.source)
 
 
 @cache
@@ -97,7 +99,7 @@ def load(name: str, task: str, reader: str) -> Texts:
     table = read_readings(readings_of(panel.source), reader=reader, task=members[0])
     row_of = {item: row for row, item in enumerate(table.item_ids)}
     logits = table.logits[[row_of[first[item]] for item in items]]
-    return Texts(logits, labels.astype(np.int64), people)
+    return Texts(logits, labels.astype(np.int64), people, panel.source)
 
 
 def rounded(labels: np.ndarray) -> np.ndarray:
@@ -115,7 +117,7 @@ def fit(texts: Texts, way: str, seed: int) -> cp.Cordial:
             labels = texts.labels[rows, rng.integers(0, m, n)]
     else:
         rows, labels, weights = np.repeat(rows, m), texts.labels.ravel(), np.full(n * m, m**power)
-    calibrator = cp.Cordial(seed=seed)
+    calibrator = cp.Cordial(prior=trained_without(texts.source), seed=seed)
     if way == "unshifted" and n >= 8:
         first = fit(texts, "share", int(rng.integers(1000)))
         rows, labels, weights = unshift(texts, first.fit_.out_of_fold, weights)

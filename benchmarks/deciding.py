@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from measurement import Line, Means, Measurement, Row, average, list_records
-from real import list_sources, load, mark_passing, shuffle_pairs
+from real import list_sources, load, mark_passing, shuffle_pairs, trained_without
 
 import cordial_ppl as cp
 from cordial_ppl.decisions.judge import state
@@ -94,7 +94,7 @@ def measure_estimate(fit: Any, logits: np.ndarray, labels: np.ndarray, n: int) -
     names = [str(option) for option in np.flatnonzero(passing)]
     made = fit.decide(logits, np.arange(n), passing=names, person=0.2)
     rows, truth = np.flatnonzero(~np.isnan(made.probability)), labels.mean()
-    again = cp.Cordial(seed=fit.seed).fit(logits[rows], labels[rows])
+    again = cp.Cordial(prior=fit.prior, seed=fit.seed).fit(logits[rows], labels[rows])
     weighed = {"probabilities": made.probability[rows], "strata": made.probability == 1}
     for name, each in {"weighed": weighed, "unweighed": {}}.items():
         estimate = again.estimate(logits, rows, of="these", **each)
@@ -113,7 +113,7 @@ def run(draw: int, source: str, n: int) -> dict[str, list[Line]]:
     logits, labels = logits[texts], labels[texts]
     if 2 * n > len(labels) or not np.ptp(labels[:n]):
         return {name: [] for name in ASKED}
-    fit = cp.Cordial(seed=draw).fit(logits[:n], labels[:n])
+    fit = cp.Cordial(prior=trained_without(source), seed=draw).fit(logits[:n], labels[:n])
     return {name: [*measure(fit, logits, labels, n)] for name, measure in ASKED.items()}
 
 

@@ -15,7 +15,7 @@ from itertools import product
 
 import numpy as np
 from measurement import Line, Means, Measurement
-from real import list_names, split_each
+from real import list_names, split_each, trained_without
 
 import cordial_ppl as cp
 from cordial_ppl.data.scale import Scale
@@ -65,7 +65,8 @@ def check_labels(draw: int, source: str, task: str, n: int, new: int) -> Iterato
     for name, logits in readers.items():
         order = np.random.default_rng(draw).permutation(len(truth))
         rows, others, rest = np.split(order, [n, n + new])
-        calibrator = cp.Cordial(seed=draw).fit(logits[rows], truth[rows])
+        calibrator = cp.Cordial(prior=trained_without(source), seed=draw)
+        calibrator.fit(logits[rows], truth[rows])
         fitted_loss = cp.scores.log_loss(calibrator.predict_proba(logits[rest]), truth[rest])
         for other, seen in readers.items():
             p = answers.check_labels(calibrator.fit_, seen[others], truth[others]).p

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from measurement import Line, Means, Measurement
-from real import SOURCES, list_names, load
+from real import SOURCES, list_names, load, trained_without
 
 import cordial_ppl as cp
 from cordial_ppl.decisions.estimates.requirement import OPEN, parse
@@ -32,7 +32,8 @@ def follow(draw: int, source: str, task: str) -> Iterator[Line]:
 
     def ask(count: int, text: str) -> str:
         if count not in made:
-            fit = cp.Cordial(options, seed=draw).fit(logits[:count], labels[:count])
+            fit = cp.Cordial(options, prior=trained_without(source), seed=draw)
+            fit.fit(logits[:count], labels[:count])
             made[count] = fit.estimate(logits, np.arange(count))
         return parse(text).answer(made[count]).answer
 

@@ -29,7 +29,7 @@ import numpy as np
 from embedded import benchmark
 from measurement import Key, Line, Measurement, Row, average, group, list_lowest
 from peers import PEERS, Task, installed, measure_peer
-from real import SOURCES, mark_passing, read, shuffle_pairs
+from real import SOURCES, mark_passing, read, shuffle_pairs, trained_without
 
 import cordial_ppl as cp
 from cordial_ppl.decisions import estimating
@@ -260,7 +260,8 @@ def measure(
     systems = corpus.systems[sample.texts]
     logits, rows = corpus.logits[sample.texts], sample.rows
     options = [str(option) for option in range(logits.shape[1])]
-    fit = cp.Cordial(options, seed=draw).fit(logits[rows], corpus.labels[sample.texts][rows])
+    fit = cp.Cordial(options, prior=trained_without(source), seed=draw)
+    fit.fit(logits[rows], corpus.labels[sample.texts][rows])
     settings: dict[str, Any] = {
         "passing": [options[k] for k in np.flatnonzero(corpus.passing)],
         "probabilities": None if sample.probability is None else sample.probability[rows],

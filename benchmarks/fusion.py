@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from embedded import TASKS, benchmark
 from measurement import Line, Means, Measurement
-from real import EMBEDDED, SOURCES, folder_of, readings_of, without
+from real import EMBEDDED, SOURCES, folder_of, readings_of, trained_without
 from rivals import LogitFusion, average_reading, leave_out_joint, predict_concatenated
 
 import cordial_ppl as cp
@@ -107,9 +107,8 @@ def compare(
 
 def run(draw: int, source: str, task: str, n: int, shuffled: bool = False) -> Iterator[Line]:
     """Mean loss of every method, and the gain of the fusion over it."""
-    # What the default prior knows of these very readings is left out.
-    prior = None if source == EMBEDDED else without(source)
-    joined = draw in FEW and source != EMBEDDED
+    # The default prior without what it knows of these very readings.
+    prior, joined = trained_without(source), draw in FEW and source != EMBEDDED
     losses = compare(load(source, task, draw, shuffled), draw, n, prior, joined=joined)
     for name, loss in losses.items():
         yield {"method": name, "log loss": loss.mean(), "gain": (loss - losses["fusion"]).mean()}

@@ -19,7 +19,7 @@ from typing import Any
 import drift
 import numpy as np
 from measurement import Key, Line, Means, Measurement
-from real import Texts, list_names, read, readings_of
+from real import Texts, list_names, read, readings_of, trained_without
 
 import cordial_ppl as cp
 from cordial_ppl.data.ratings import state
@@ -66,10 +66,11 @@ def share(logits: np.ndarray) -> np.ndarray:
     return shares / shares.sum(axis=1, keepdims=True)
 
 
-def fit(texts: Texts, logits: np.ndarray, seed: int) -> Any:
+def fit(source: str, texts: Texts, logits: np.ndarray, seed: int) -> Any:
     """Fit the default calibrator to a few labels."""
     chosen = np.random.default_rng(seed).permutation(len(texts.rows))[:LABELS]
-    return cp.Cordial(seed=seed).fit(logits[texts.rows[chosen]], texts.labels[chosen]).fit_
+    judge = cp.Cordial(prior=trained_without(source), seed=seed)
+    return judge.fit(logits[texts.rows[chosen]], texts.labels[chosen]).fit_
 
 
 def sample(stated: np.ndarray, samples: int, rng: np.random.Generator) -> np.ndarray:
@@ -85,7 +86,7 @@ def measure_noise(seed: int, source: str, task: str, reader: str, kind: str, sam
     def look(rows: Any) -> np.ndarray:
         return sample(stated[rows], samples, rng) if samples else logits[rows]
 
-    fitted = fit(texts, look(slice(None)), seed)
+    fitted = fit(source, texts, look(slice(None)), seed)
     some = rng.choice(len(stated), TEXTS, replace=False)
     made = monitor(fitted, *(look(some) for _ in range(LOOKS + 1)))
     return {"alarm": made.first is not None, "told": made.answer == "no"}
@@ -105,7 +106,7 @@ def measure_prompts(seed: int, source: str, task: str, *readers: str) -> Iterato
     rng, samples = np.random.default_rng(seed), SAMPLES[source]
     some = rng.choice(len(mine), TEXTS, replace=False)
     drawn = [sample(each[some], samples, rng) for each in (shares[0], *shares)]
-    fitted = fit(old, old.table.logits, seed)
+    fitted = fit(source, old, old.table.logits, seed)
     stated = monitor(fitted, first[some], last[some])
     yield {
         "difference": next(words for low, words in BANDS.items() if difference >= low),
@@ -122,15 +123,16 @@ def measure_labels(seed: int, source: str, task: str, n: int) -> Iterator[Line]:
     for name, seen in readers.items():
         order = np.random.default_rng(seed).permutation(len(truth))
         rows, rest = order[:n], order[n : n + 100]
-        fitted = cp.Cordial(seed=seed).fit(seen[rows], truth[rows]).fit_
+        judge = cp.Cordial(prior=trained_without(source), seed=seed)
+        fitted = judge.fit(seen[rows], truth[rows]).fit_
         for other, logits in readers.items():
             evidence = []
             for size in range(10, 101, 10):
                 shares = np.eye(scale.size)[truth[rest[:size]]]
                 members, (weights,) = fitted.mixture(fitted.read(logits[rest[:size]]))
                 evidence.append(weigh(members, weights, {}, shares))
-            judge = "the same" if other == name else "another"
-            yield {"judge": judge, "alarm": max(evidence) >= 20}
+            whose = "the same" if other == name else "another"
+            yield {"judge": whose, "alarm": max(evidence) >= 20}
 
 
 MEASUREMENTS = (

@@ -25,7 +25,7 @@ from measurement import (
     list_records,
     split,
 )
-from real import list_tasks, split_task
+from real import list_tasks, split_task, trained_without
 
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.decisions.estimates.rectified import rectified_means
@@ -56,7 +56,8 @@ def compare_losses(draw: int, source: str, name: str, reader: str, n: int) -> Li
     task, losses = split_task(source, name, reader), {}
     for how in CHOICES:
         rows = choose(how, task.pool.logits, f"{source} {name}", task.scale, n, draw)
-        fitted = Cordial(seed=draw).fit(task.pool.logits[rows], task.pool.labels[rows])
+        fitted = Cordial(prior=trained_without(source), seed=draw)
+        fitted.fit(task.pool.logits[rows], task.pool.labels[rows])
         losses[how] = log_loss(fitted.predict_proba(task.report.logits), task.report.labels)
     return {"plan less random": losses["plan"] - losses["random"]}
 

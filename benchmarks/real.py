@@ -232,9 +232,9 @@ def without(source: str) -> LearnedPrior:
 
 @cache
 def trained_without(source: str) -> LearnedPrior:
-    """The prior that was trained without a set; `ship_prior.py` trains it, an hour, if need be."""
+    """The prior trained without a set, by `ship_prior.py` if need be, in an hour."""
     folder = os.environ.get(APART, "fits")
-    if source == EMBEDDED or not folder:
+    if source not in SOURCES | FURTHER or not folder:
         return without(source)
     path = Path(folder, f"without-{source}.cordial")
     if not path.exists():

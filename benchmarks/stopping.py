@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from estimates import list_pairs
 from measurement import Line, Measurement, Row, average, root_mean_square
-from real import FURTHER, SOURCES, load
+from real import FURTHER, SOURCES, load, trained_without
 
 import cordial_ppl as cp
 from cordial_ppl.decisions.planning import expected_scores, score_strata
@@ -39,7 +39,7 @@ def simulate(run: int, source: str) -> dict[str, Any]:
     logits, labels = readings[texts], known[texts]
     top, looks = logits.shape[1] - 1, []
     order = cp.plan(logits, max(LOOKS), seed=run).rows
-    calibrator = cp.Cordial(seed=run)
+    calibrator = cp.Cordial(prior=trained_without(source), seed=run)
     for count in LOOKS:
         rows = order[:count]
         calibrator.fit(logits[rows], labels[rows], corpus=logits)

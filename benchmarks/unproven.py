@@ -14,7 +14,7 @@ import numpyro
 import numpyro.distributions as dist
 from accuracy import CELL, score
 from measurement import Line, Means, Measurement
-from real import list_tasks, split_task, without
+from real import list_tasks, split_task, trained_without
 
 import cordial_ppl as cp
 from cordial_ppl.channels import Channel
@@ -44,7 +44,7 @@ ADDED = {
 
 def run(draw: int, n: int, source: str, name: str, reader: str) -> Iterator[Line]:
     """Fit the default with and without further channels."""
-    task, prior = split_task(source, name, reader), without(source)
+    task, prior = split_task(source, name, reader), trained_without(source)
     stacks = {"nothing": cp.Cordial(prior=prior)}
     for what, channels in ADDED.items():
         sure = {load_channel(each).name: 2.0 for each in channels}

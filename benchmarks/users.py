@@ -22,7 +22,7 @@ import numpy as np
 from embedded import TASKS as EMBEDDED
 from embedded import SyntheticTask, benchmark
 from measurement import Line, Means, Measurement, Timed
-from real import SOURCES, read, without
+from real import SOURCES, read, trained_without
 from rivals import CrossValidated, UserIntercept, UserReliability, UserTemperature
 
 from cordial_ppl import Cordial, ProportionalOdds, UserShift, scores
@@ -117,7 +117,7 @@ def measure_real(split: int, task: str) -> Iterator[Line]:
         rng = np.random.default_rng([split, half])
         fitted, unseen = rng.permutation(np.flatnonzero(fold))[:LABELS], np.flatnonzero(~fold)
         told, later = ([each[rows] for each in columns] for rows in (fitted, unseen))
-        calibrator = Cordial(prior=without(SOURCE)).fit(logits[fitted], told[0])
+        calibrator = Cordial(prior=trained_without(SOURCE)).fit(logits[fitted], told[0])
         odds = ProportionalOdds().fit(logits[fitted], told[0])
         apart = predict_out_of_fold(logits[fitted], told[0])
         seen = {"calibrator": calibrator.fit_.out_of_fold, "odds": apart}
