@@ -101,11 +101,12 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
     covariates = table.covariates(calibrator.fit_.covariates)
     made = calibrator.estimate(table.logits, rows, question, covariates, **design)
     judged = [each.answer(made) for each in requirements]
-    done = _write(made, wanted, name, table.columns)
+    done, others = _write(made, wanted, name, table.columns), options.list_groups(read)
     # The column of the estimate is accounted for, and so is another of the same groups.
-    others = options.list_groups(read)
     others = drop_copies(others, [groups[row] for row in rows] if groups else ())
-    biases, verdict = cp.find_bias(calibrator, others), cp.verdict(calibrator)
+    related = grouping.get("cluster") or grouping.get("pair")
+    cells = [related[row] for row in rows] if related else None
+    biases, verdict = cp.find_bias(calibrator, others, cells), cp.verdict(calibrator)
     text = (made.ranked_text if ranked else made.text)(name)
     text = "\n\n".join(filter(None, [text, weighed, "\n".join(map(str, judged))]))
     content = made.to_dict() | {"biases": [bias._asdict() for bias in biases]}

@@ -292,8 +292,7 @@ def decide(
     from cordial_ppl.estimators.bulk import sheets
 
     # The labels of texts that were chosen as doubtful say little of the others.
-    chosen = bool(read_design(read)[1])
-    calibrator = tables.fit(read)
+    chosen, calibrator = bool(read_design(read)[1]), tables.fit(read)
     covariates = table.covariates(calibrator.fit_.covariates)
     made = calibrator.decide(table.logits, rows, covariates, **vars(rule))
     left = ~made.labelled

@@ -78,13 +78,15 @@ def as_fit(fit: Any, kind: type[AnyFit] = Fit) -> Any:
     return fit
 
 
-def find_bias(fit: Any, columns: Mapping[str, Any]) -> list[bias.Bias]:
+def find_bias(fit: Any, columns: Mapping[str, Any], clusters: Any = None) -> list[bias.Bias]:
     """Find groups of texts that are still rated too low or too high after calibration.
 
     Args:
         fit: the calibrator or its ``fit_``.
         columns: columns that describe the labelled texts, by name, such as the system that wrote
             each text; each of shape ``[n]`` in the order of the fit, with one cell per label.
+        clusters: cluster of each label (texts that may be related, such as turns of a
+            conversation), in the same order.
 
     Returns:
         Columns whose groups differ by more than chance, with the worst group of each column. The
@@ -98,11 +100,13 @@ def find_bias(fit: Any, columns: Mapping[str, Any]) -> list[bias.Bias]:
         return []
     values, first = fit.scale.values, np.flatnonzero(~fit.entered.unread)[fit.text_labels.first]
     residuals = residuals_of(fit).steps @ np.diff(values)
-    text_columns = {
-        name: as_cells(cells, f"column {name!r}", len(fit.entered.labels), object)[first]
-        for name, cells in columns.items()
-    }
-    return bias.find_bias(residuals, text_columns, fit.seed, LEAST_BIAS * float(np.ptp(values)))
+
+    def take(name: str, cells: Any) -> np.ndarray:
+        return as_cells(cells, name, len(fit.entered.labels), object)[first]
+
+    told = {name: take(f"column {name!r}", cells) for name, cells in columns.items()}
+    groups = None if clusters is None else take("clusters", clusters)
+    return bias.find_bias(residuals, told, fit.seed, LEAST_BIAS * float(np.ptp(values)), groups)
 
 
 def forecast(

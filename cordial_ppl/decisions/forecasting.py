@@ -310,8 +310,7 @@ def forecast(
     effective = per_text.effective
     if effective < FEWEST or out_of_fold is None:
         return Forecast(n, whole)
-    wanted = counts or [n * times for times in TIMES]
-    predicted = out_of_fold[first]
+    wanted, predicted = counts or [n * times for times in TIMES], out_of_fold[first]
     losses = -np.sum(shares * np.log(np.maximum(predicted, FLOOR)), axis=1)
     surprise = float(np.average(losses - entropy(predicted), weights=weights))
     share = effective / (effective + LABELS_TO_BELIEVE)

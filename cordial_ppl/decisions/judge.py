@@ -194,8 +194,7 @@ def assess(fit: Fit) -> Reader:
     member = np.eye(len(options))[codes] * per_text.weights[:, None]
     predicted, drawn = _draw_means(fit, texts, rng)
     bias = (drawn - shares @ classes) @ (member / member.sum(axis=0))
-    within = _variances(per_text.shares)
-    residuals = residuals_of(fit)
+    within, residuals = _variances(per_text.shares), residuals_of(fit)
     # Without folds nothing is known of single labels but what is predicted of them.
     covariance = residuals.covariance
     if fit.out_of_fold is None:

@@ -41,8 +41,7 @@ def expected_loss_and_gap(
             mean = np.tensordot(weights, draws, axes=1)
             mixed += share * mean
             gap += share * (entropy(mean) - np.tensordot(weights, entropy(draws), axes=1))
-    loss = entropy(mixed)
-    logs = np.log(np.where(mixed > 0, mixed, 1.0))
+    loss, logs = entropy(mixed), np.log(np.where(mixed > 0, mixed, 1.0))
     spread = np.sum(mixed * logs**2, axis=1) - loss**2
     means = loss.mean(), spread.mean(), max(gap.mean(), 0.0)
     return Outlook(len(logits), *map(float, means))

@@ -167,8 +167,7 @@ def _spread(
     walks = [walk(group, (start + index * BETWEEN) % 1) for index, group in enumerate(members)]
     left = np.array([(~has_label[group]).sum() for group in members])
     had = np.array([len(group) for group in members]) - left
-    taken = np.zeros(len(members), int)
-    rows = np.empty(n, np.int64)
+    taken, rows = np.zeros(len(members), int), np.empty(n, np.int64)
     for index in range(n):
         home = int(np.where(taken < left, had + taken, np.inf).argmin())
         rows[index] = next(row for row in walks[home] if not has_label[row])

@@ -210,8 +210,7 @@ def judge(
     if out_of_fold is None:
         return Verdict(Advice.LABEL, size, FEWEST, reader, alike=per_text.alike)
     counts, total, others = weights @ shares, weights.sum(), guess_others(per_text)
-    histogram = smooth_counts(counts)
-    probs = out_of_fold[first]
+    histogram, probs = smooth_counts(counts), out_of_fold[first]
     logs = np.log(np.maximum(probs, FLOOR))
     ahead = np.sum(shares * (logs - np.log(others)), axis=1)
     calibrated = score_points(probs, per_text, scale)

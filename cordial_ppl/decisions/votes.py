@@ -70,8 +70,7 @@ def compare_judge(
     read = ~np.isnan(probs).any(axis=1)
     probs, codes, texts = probs[read], codes[read], texts[read]
     means = np.unique(np.round(probs @ values, 9), return_inverse=True)[1]
-    ranks = values.argsort().argsort()[codes]
-    share = share_text(texts)
+    ranks, share = values.argsort().argsort()[codes], share_text(texts)
     compare = _compare(probs.argmax(axis=1), codes, texts, 0 * codes, codes >= 0)
     return lambda times: {
         "spearman": spearman(means, ranks, times[texts] * share),

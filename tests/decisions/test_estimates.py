@@ -324,6 +324,24 @@ def test_groups_that_do_not_matter_are_seldom_reported():
     assert 1 <= reported <= 19  # 9.4, sd 2.9 over 20 seeds; 5 % of 200 are 10, sd 3.1
 
 
+def test_a_group_of_one_cluster_is_not_reported():
+    clusters = np.repeat(np.arange(10), 10)
+    rng, reported = np.random.default_rng(0), np.zeros(3)
+    for seed in range(40):
+        residuals = rng.normal(size=10)[clusters] + rng.normal(size=100)
+        topics, systems = rng.integers(0, 3, 10)[clusters], np.tile(["a", "b"], 50)
+        wronged = residuals + 2.0 * (systems == "a")
+        reported += [
+            bool(find_bias(residuals, {"topic": topics}, seed)),
+            bool(find_bias(residuals, {"topic": topics}, seed, clusters=clusters)),
+            bool(find_bias(wronged, {"system": systems}, seed, clusters=clusters)),
+        ]
+    blind, careful, found = reported
+    assert blind > 20 and careful <= 6 and found > 30
+    alone = np.where(clusters == 3, 5.0, 0.0) + rng.normal(size=100)
+    assert find_bias(alone, {"topic": clusters == 3}, clusters=clusters) == []
+
+
 def test_groups_by_measurements_are_never_reported():
     residuals = np.repeat([-1.0, 1.0], 15)
     halves = np.repeat(["1.5", "2"], 15)

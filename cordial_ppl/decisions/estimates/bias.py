@@ -71,20 +71,23 @@ def find_bias(
     columns: Mapping[str, Any],
     seed: int = 0,
     least: float = 0.0,
+    clusters: Any = None,
 ) -> list[Bias]:
     r"""Test columns for groups with residuals of their own, and name the worst group of each.
 
     The statistic of a column is the variance between its groups,
     :math:`\sum_g n_g (\bar r_g - \bar r)^2`.  Residuals are shuffled over texts, for all columns
-    alike; `adjusted_p` accounts for their number.
+    alike; `adjusted_p` accounts for their number.  With clusters, their means are shuffled, or, for
+    a column that is not the same throughout each cluster, what is left within clusters.
 
     Args:
         residuals: label less out-of-fold prediction, in the units of the scale.
         columns: cells of the labelled texts by column; one with fewer than two groups, more than
-            thirty, or as many as half the labels is not tested, nor is one of measurements, with
-            numbers that are not whole; copies are left out, see `drop_copies`.
+            thirty, or more than a third of the labels is not tested, nor is one of measurements,
+            with numbers that are not whole; copies are left out, see `drop_copies`.
         seed: seed of the shuffles.
         least: residual below which the worst group of a column is not worth a report.
+        clusters: cluster of each label, whose texts may err alike; by default each is of its own.
 
     Returns:
         The columns with p of at most 0.05, the smallest first.
@@ -93,7 +96,7 @@ def find_bias(
         name: cells
         for name, cells in columns.items()
         for names in [{str(cell) for cell in cells}]
-        if FEWEST <= len(names) <= min(MOST, len(residuals) // 2)
+        if FEWEST <= len(names) <= min(MOST, len(residuals) // 3)
         and all((parse_number(name) or 0) % 1 == 0 for name in names)
     }
     members = {
@@ -103,11 +106,19 @@ def find_bias(
     if not members or np.ptp(residuals) == 0:
         return []
     rng, centred = np.random.default_rng(seed), residuals - residuals.mean()
-    shuffled = np.stack([centred, *(rng.permutation(centred) for _ in range(SHUFFLES))])
-    one_hot = [np.eye(len(names))[codes] for names, codes in members.values()]
-    between = [(shuffled @ groups) ** 2 @ (1 / groups.sum(axis=0)) for groups in one_hot]
-    adjusted = adjusted_p(np.stack(between, axis=1)).tolist()
-    reported = []
+    units = range(len(centred)) if clusters is None else [*map(str, clusters)]
+    _, first, unit = np.unique(units, return_index=True, return_inverse=True)
+    means = np.bincount(unit, centred) / np.bincount(unit)
+    left, means = centred - means[unit], means - means.mean()
+    whole = np.stack([means, *(rng.permutation(means) for _ in range(SHUFFLES))])
+    order, between = np.argsort(unit, kind="stable"), []
+    inside = [order, *(np.lexsort((rng.random(len(left)), unit)) for _ in range(SHUFFLES))]
+    for names, codes in members.values():
+        same = (codes == codes[first][unit]).all()
+        groups = np.eye(len(names))[codes[first if same else order]]
+        parts = (whole if same else left[np.stack(inside)]) @ groups
+        between.append(parts**2 @ (1 / groups.sum(axis=0)))
+    adjusted, reported = adjusted_p(np.stack(between, axis=1)).tolist(), []
     for (name, (names, codes)), p in zip(members.items(), adjusted, strict=True):
         if p <= ERROR_RATE:
             counts, sums = np.bincount(codes), np.bincount(codes, centred)

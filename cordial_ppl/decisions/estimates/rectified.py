@@ -188,8 +188,7 @@ def _population_variance(
         variance = f.var()
     if units is None:
         return float(variance / size)
-    sizes = np.bincount(units)
-    alike = _correlation(y, units[rows])
+    sizes, alike = np.bincount(units), _correlation(y, units[rows])
     alike = _correlation(f, units) if alike is None else alike
     return float(variance * (1 + (sizes @ sizes / size - 1) * (alike or 0.0)) / size)
 
