@@ -75,8 +75,7 @@ def run(draw: int, n: int, source: str, name: str, reader: str) -> dict[str, Any
     rows, truth = draw_subsets(task, n, draw + 1)[draw], task.report.labels
     losses = score(list_stacks(source), task.pool, rows, draw, task.report)
     labelled = task.pool.take(rows)
-    histogram = label_histogram(labelled.labels, task.scale.size)
-    expected = []
+    histogram, expected = label_histogram(labelled.labels, task.scale.size), []
     if n >= MIN_LABELS:
         fitted = cp.Cordial(prior=trained_without(source), seed=draw)
         fitted.fit(labelled.logits, labelled.labels)

@@ -15,7 +15,7 @@ from time import process_time
 
 import jax
 import numpy as np
-from measurement import Line, Measurement, list_records
+from measurement import Line, Timed, list_records
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
@@ -43,8 +43,7 @@ def compare(name: str) -> Line:
         fitted = cp.fit_channel(channel, logits[:LABELS], labels, covariates=seen)
     except cp.ChannelError as error:
         return {"refused": str(error)}
-    seconds = process_time() - start
-    histogram = smooth_histogram(labels, logits.shape[1])
+    seconds, histogram = process_time() - start, smooth_histogram(labels, logits.shape[1])
     first, last = (
         cp.Readings(logits[part], histogram, covariates)
         for part, covariates in zip(rows, (seen, unseen), strict=True)
@@ -73,13 +72,12 @@ def run(draw: int, name: str) -> Line:
 
 
 MEASUREMENTS = (
-    Measurement(
+    Timed(
         "channels",
         lambda draw: ((name,) for name in common.CHANNELS),
         run,
         partial(list_records, names="channel"),
         1,
-        needs_data=False,
     ),
 )
 

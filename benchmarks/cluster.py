@@ -21,7 +21,7 @@ from unittest.mock import patch
 
 import polars as pl
 from embedded import load_tasks
-from measurement import Line, Measurement, list_records
+from measurement import Line, Timed, list_records
 
 from cordial_ppl.evaluation.sweeps import run_sweep
 from cordial_ppl.runtime.progress import Stage
@@ -78,14 +78,7 @@ def _killing() -> Iterator[None]:
 
 
 MEASUREMENTS = (
-    Measurement(
-        "cluster",
-        lambda draw: [()] if find_spec("ray") else [],
-        run,
-        list_records,
-        1,
-        needs_data=False,
-    ),
+    Timed("cluster", lambda draw: [()] if find_spec("ray") else [], run, list_records, 1),
 )
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import stdtrit
 
 Key = tuple[Any, ...]
 Line = dict[str, Any]
@@ -160,7 +161,7 @@ class Means(NamedTuple):
         highest: the same of the highest.
         squared: errors, of which the root mean square is taken.
         resolved: numbers of which it is counted in how many sets they are clearly above zero, and
-            below: by 1.96 standard errors.
+            below: by a t test at 5 %.
         part: which part of a cell's numbers the records are; by default all.
         unit: column of what is independent, such as a person.
         weight: column of what each record counts in its set; by default one.
@@ -196,7 +197,9 @@ class Means(NamedTuple):
                     line |= root_mean_square(name, values, units, sets)
                 else:
                     weights = [each[self.weight] for each in some] if self.weight else None
-                    line |= average(name, values, units, sets, weights)
+                    # Errors are over units: each cannot be a set of its own.
+                    apart = None if self.unit in alike else sets
+                    line |= average(name, values, units, apart, weights)
                 for wanted, word, best in extremes:
                     if name in wanted:
                         line |= list_lowest(f"{word} {name}", values, sets, best)
@@ -209,5 +212,7 @@ class Means(NamedTuple):
 
 def find_sign(pairs: Sequence[tuple[float, Any]]) -> int:
     """Find whether the mean of values, each of a draw, is clearly above zero, below, or neither."""
-    mean, error = (each or 0.0 for each in average("", *zip(*pairs, strict=True)).values())
-    return (mean > 1.96 * error > 0) - (mean < -1.96 * error < 0)
+    values, draws = zip(*pairs, strict=True)
+    mean, error = (each or 0.0 for each in average("", values, draws).values())
+    far = error * stdtrit(len({*draws}) - 1, 0.975)
+    return (mean > far > 0) - (mean < -far < 0)

@@ -46,8 +46,7 @@ def run(draw: int, source: str, n: int, task: str, reader: str) -> Iterator[Line
     """Gain of every rule with one subset of labels, the same for all readers."""
     pool, report = split(source, task, reader)
     rows = np.random.default_rng([draw, n]).permutation(len(pool.labels))[:n]
-    prior = learn(source).leave_out([task])
-    judges = {"own": cp.Cordial(prior="own")}
+    prior, judges = learn(source).leave_out([task]), {"own": cp.Cordial(prior="own")}
     judges |= {name: cp.Cordial(prior=prior.with_rule(**rule)) for name, rule in RULES.items()}
     losses, options = score(judges, pool, rows, draw, report), report.logits.shape[1]
     for rule in RULES:

@@ -214,8 +214,7 @@ def split_each(source: str, task: str) -> list[Task]:
     tables = [read_readings(readings_of(source), reader=reader, task=task) for reader in readers]
     labels = read_labels(folder_of(source) / "labels.csv", tables[0].scale, task=task)
     labels = labels.among(set.intersection(*(set(table.item_ids) for table in tables)))
-    labels = labels.take(np.random.default_rng(0).permutation(len(labels.item_ids)))
-    tasks = []
+    labels, tasks = labels.take(np.random.default_rng(0).permutation(len(labels.item_ids))), []
     for reader, table in zip(readers, tables, strict=True):
         texts = Labelled(table.logits[match_labels(table, labels)[1]], labels.labels)
         report, pool = texts.take(slice(held_out)), texts.take(slice(held_out, None))

@@ -66,8 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rows", type=Path, default=Path("rows"), help="folder of what is done")
     parser.add_argument("--keep-rows", action="store_true", help="take rows of other sources too")
     parser.add_argument("--tables", type=Path, default=TABLES, help="folder of the tables")
-    args = parser.parse_args(arguments)
-    every = list_measurements()
+    args, every = parser.parse_args(arguments), list_measurements()
     if unknown := [name for name in args.names if name not in every]:
         parser.error(f"no measurement is called {unknown[0]!r}; --list shows those that there are.")
     chosen = {name: every[name] for name in args.names or every}
@@ -87,10 +86,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, (program, each) in chosen.items():
         if args.quick:
             with tempfile.TemporaryDirectory() as folder:
-                rows, _ = fill(each, range(1), (0, 1), Path(folder), QUICK)
+                rows, _ = fill(each, program, range(1), (0, 1), Path(folder), QUICK)
             show(each, [*each.tabulate(rows)] if rows else [])
             continue
-        rows, missing = fill(each, spans[name], share, args.rows, keep=args.keep_rows)
+        rows, missing = fill(each, program, spans[name], share, args.rows, keep=args.keep_rows)
         if missing:
             print(f"{name}: {missing} cells are left to other runs", flush=True)
             continue
@@ -99,7 +98,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         show(each, table)
         if spans[name].start == 0:
-            write(table, args.tables / f"{name}.csv", program, spans[name].stop)
+            path = args.tables / f"{name}.csv"
+            write(table, path, program, spans[name].stop, " or before" * args.keep_rows)
     return 0
 
 
@@ -132,6 +132,7 @@ def parse_share(text: str) -> tuple[int, int]:
 
 def fill(
     measurement: Measurement,
+    program: str,
     draws: range,
     share: tuple[int, int],
     folder: Path,
@@ -144,10 +145,12 @@ def fill(
         The rows of all cells, and how many of them are missing.
     """
     cells = [(draw, tuple(cell)) for draw in draws for cell in measurement.cells(draw)][:most]
-    name, sources = measurement.kept_as or measurement.name, digest_sources()
+    name, sources = measurement.kept_as or measurement.name, digest_sources(program)
     folder.mkdir(parents=True, exist_ok=True)
     paths = sorted(folder.glob(f"{name}.*.jsonl"))
-    kept = dict(row for path in paths for row in read(path, None if keep else sources))
+    # Rows of today's sources replace those of others.
+    wanted = (None, sources) if keep else (sources,)
+    kept = dict(row for digest in wanted for path in paths for row in read(path, digest))
     part, parts = share
     path = folder / f"{name}.{draws.start}-{draws.stop}.{part + 1}-of-{parts}.jsonl"
     drop_half_line(path)
@@ -198,11 +201,12 @@ def digest_prior() -> str:
 
 
 @cache
-def digest_sources() -> str:
-    """Digest what measured numbers follow from: the package's code and its prior."""
-    digest, room = sha256(), Path(cordial_ppl.__file__).parent
-    for path in sorted([*room.rglob("*.py"), room / "inference/priors" / FILE]):
-        digest.update(path.relative_to(room).as_posix().encode() + path.read_bytes())
+def digest_sources(program: str) -> str:
+    """Digest what numbers follow from: the package and its prior, a program and its judgments."""
+    digest, room, here = sha256(), Path(cordial_ppl.__file__).parent, Path(__file__).parent
+    paths = *room.rglob("*.py"), room / "inference/priors" / FILE
+    for path in sorted([*paths, *here.glob(program), *here.rglob("*.toml")]):
+        digest.update(os.path.relpath(path, room).encode() + path.read_bytes())
     return digest.hexdigest()[:12]
 
 
@@ -221,7 +225,7 @@ def plain(line: Line, name: str) -> str:
     return text if error is None else f"{text} ± {error:.2g}"
 
 
-def write(table: list[Line], path: Path, program: str, draws: int) -> None:
+def write(table: list[Line], path: Path, program: str, draws: int, age: str) -> None:
     """Write a table as CSV, with what it was made by; one of more draws stays."""
     if path.exists() and (most := count_draws(path)) > draws:
         print(f"{path} stays: it is of {most} draws, and this run of {draws}", flush=True)
@@ -233,7 +237,7 @@ def write(table: list[Line], path: Path, program: str, draws: int) -> None:
         text=True,
         check=False,
     ).stdout.strip()
-    source = {"program": program, "commit": commit, "prior": digest_prior(), "draws": draws}
+    source = {"program": program, "commit": commit + age, "prior": digest_prior(), "draws": draws}
     columns = dict.fromkeys(name for line in table for name in line)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:

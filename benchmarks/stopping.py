@@ -43,8 +43,7 @@ def simulate(run: int, source: str) -> dict[str, Any]:
     for count in LOOKS:
         rows = order[:count]
         calibrator.fit(logits[rows], labels[rows], corpus=logits)
-        strata = score_strata(expected_scores(logits, calibrator.fit_.scale), count)
-        ends = []
+        strata, ends = score_strata(expected_scores(logits, calibrator.fit_.scale), count), []
         for level in (LEVEL, level_at_all_looks(count, LEVEL)):
             made = calibrator.estimate(logits, rows, strata=strata, level=level)
             ends.append([float(end) / top for end in made.overall.mean])

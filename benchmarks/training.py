@@ -103,8 +103,7 @@ def train_prior(
         )
     moved = cautious = replace(prior, rule=prior.rule.forget())
     left_out = {name: [t for t in prior.tasks if group_of[t] == name] for name in names}
-    rng = np.random.default_rng(seed)
-    everything = [(name, texts, 1.0) for name, texts in tasks]
+    rng, everything = np.random.default_rng(seed), [(name, texts, 1.0) for name, texts in tasks]
     for kind in TRAINED_ON:
         everything += [(name, make(texts, kind, rng), SPOILT) for name, texts in tasks]
     start: Any = None

@@ -74,8 +74,7 @@ def run(draw: int, labels: int, design: str, rate: float) -> Iterator[Line]:
     logits[world.fails] = np.nan
     rows = rng.choice(TEXTS, labels, replace=False)
     calibrator = cp.Cordial(STARS, seed=draw).fit(logits[rows], world.truth[rows] + 1)
-    population = find_population(design, rate)
-    names = np.array(list(SYSTEMS))[world.system]
+    population, names = find_population(design, rate), np.array(list(SYSTEMS))[world.system]
     for target, truth in zip(TARGETS, (population, means_of(world)), strict=True):
         made = calibrator.estimate(logits, rows, of=target, groups=names)
         line: Line = {"of": target, "refused": bool(made.unknown)}

@@ -143,8 +143,7 @@ def time_users(draw: int) -> dict[str, float]:
     """Time 10,000 users with 16 texts each, after a run that compiles."""
     rng = np.random.default_rng(0)
     users, texts, size = 10_000, 16, 5
-    probs = rng.dirichlet(np.ones(size), users * texts)
-    who = np.repeat(np.arange(users), texts)
+    probs, who = rng.dirichlet(np.ones(size), users * texts), np.repeat(np.arange(users), texts)
     labels = (probs.cumsum(axis=1) > rng.random((users * texts, 1))).argmax(axis=1)
     UserShift().fit(probs, labels, who).predict_proba(probs, who)
     start = time.perf_counter()
