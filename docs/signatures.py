@@ -17,7 +17,7 @@ TOP = """# Python reference
 
 <!-- python docs/signatures.py -->
 
-All names are in `cordial_ppl`, usually imported as `cp`. Shapes: n labelled texts, m texts to
+Most names are in `cordial_ppl`, usually imported as `cp`. Shapes: n labelled texts, m texts to
 predict, K ordered options, R judges. Logits and losses are in nats, positions in scale points.
 """
 ENTRY = re.compile(r"^::: ([\w.]+)\n((?: +.*\n)*)|^(## .*)\n", re.MULTILINE)

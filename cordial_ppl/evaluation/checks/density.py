@@ -46,9 +46,9 @@ def check_contract(channel: Channel) -> Finding:
     sizes, faults = {}, []
     for size in SIZES:
         try:
-            covariates = find_covariates(channel, size)
-            target = build_target(channel, size, covariates, 2 if channel.several else None)
-            sizes[size] = target.size
+            columns = find_covariates(channel, size)
+            target = build_target(channel, size, columns, 2 if channel.several else None)
+            covariates, sizes[size] = columns, target.size
         except ChannelError as error:
             faults.append(f"with {size} options: {error}")
     if not sizes:
