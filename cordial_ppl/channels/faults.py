@@ -183,7 +183,7 @@ class DensityTrial(NamedTuple):
         equal = np.isclose(self.beside, self.alone, rtol=0, atol=INDEPENDENT, equal_nan=True)
         unequal = ~equal.all(axis=2)
         if unequal.any():
-            alone, beside = (np.round(each[unequal][0], 4) for each in (self.alone, self.beside))
+            alone, beside = (np.round(each[unequal][0], 7) for each in (self.alone, self.beside))
             return (
                 f"{name} predicts {alone.tolist()} for a text alone and {beside.tolist()} for the "
                 "same text with other texts, some of them labelled. Use only parameters and the "

@@ -104,6 +104,10 @@ def leaving(readings, labels=None):
 BESIDE = "alone and .* with other texts, .* the text's own row"
 CHANGES = {
     "mean": (lambda x, z: x - x.mean(axis=0, keepdims=True), BESIDE),
+    "slight": (
+        lambda x, z: x - 1e-4 * x.mean(axis=0, keepdims=True),
+        r"predicts (\[.*\]) for a text alone and (?!\1)",
+    ),
     "spread": (lambda x, z: x / jnp.std(x), BESIDE),
     "ranks": (lambda x, z: jnp.sort(x, axis=0), BESIDE),
     "count": (lambda x, z: x * (1.0 + 1.0 / len(x)), BESIDE),
