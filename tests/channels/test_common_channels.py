@@ -156,6 +156,7 @@ def test_a_slow_channel_is_warned_of(monkeypatch):
         finding = exactness.check_speed(take_trial(slow, LOGITS, LABELS, None))
     # Three hundred times.
     assert finding and finding.status == "warn" and finding.figures["ratio"] > 50
+    assert "e+" not in finding.words
 
 
 def test_a_channel_of_the_package_is_not_called_slow_on_a_busy_machine(monkeypatch):

@@ -106,6 +106,8 @@ def test_a_broken_promise_fails_in_its_line(tmp_path, five, name, line):
     assert all(own.status == "pass" for own in report.findings if own.name not in others)
     if line == "gradients":  # Of one coordinate, at every point.
         assert report[line].figures["share_beyond"] > 0.9
+    if name == "backward":
+        assert "in 100 % of draws" in report[line].words
     if line == order:  # Readings are centred, each by itself.
         assert sum(report[line].figures["lower"]) == pytest.approx(0, abs=0.5)
     assert len(report.findings) == (2 if line == "indices" else 4)

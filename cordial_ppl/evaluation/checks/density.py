@@ -167,7 +167,7 @@ def check_order(trial: Trial) -> Finding:
     draws = trial.draw_prior(FEWER, int(rng.integers(2**31)), low)
     violations = violation(*(trial.predict(draws, rows) for rows in (low, high)))
     if undefined := float((~np.isfinite(violations)).mean()):
-        words = f"predictions are not finite for {100 * undefined:.2g} % of draw-reading pairs"
+        words = f"predictions are not finite for {100 * undefined:.3g} % of draw-reading pairs"
         # Within the contract's range "finite density" fails for that.
         return Finding(name, WARN, words, {"not_finite": undefined})
     draw, pair = np.unravel_index(violations.argmax(), violations.shape)
@@ -178,7 +178,7 @@ def check_order(trial: Trial) -> Finding:
         return Finding(name, PASS, words, figures)
     lower, higher = (logits[pair].round(1).tolist() for logits in (ladder[:-1], ladder[1:]))
     words = (
-        f"reversed by up to {worst:.2g} in {100 * share:.2g} % of draws from the prior: the "
+        f"reversed by up to {worst:.2g} in {100 * share:.3g} % of draws from the prior: the "
         f"prediction for logits {lower} is higher than the prediction for {higher}"
     )
     return Finding(name, FAIL, words, figures | {"lower": lower, "higher": higher})
