@@ -135,7 +135,7 @@ def _check_tasks(readings: ReadingTable, labels: LabelTable) -> None:
     if len(here) > 1:
         warn(
             f"{readings.columns.path}: {len(here)} tasks ({list_names(here)}) are calibrated "
-            "together. If they ask different questions, choose one with the setting 'task'."
+            "together. If they differ, choose one: --task NAME, or task='NAME' in Python."
         )
 
 

@@ -141,7 +141,7 @@ def test_tasks_of_readings_and_labels_are_compared(text):
         read_labelled(tone, other)
     both = text("both.csv", *lines, "c,style,.5,.5", "d,style,.1,.9")
     some = text("some.csv", "item_id,task,label", "a,tone,1", "d,style,2")
-    with pytest.warns(CordialWarning, match="2 tasks.*'tone'.*'style'"):
+    with pytest.warns(CordialWarning, match="2 tasks.*'tone'.*'style'.*--task NAME"):
         read_labelled(both, some)
     table, _, rows = read_labelled(both, some, task="tone")
     assert len(table) == 2 and rows.tolist() == [0]
