@@ -89,14 +89,14 @@ def read_annotators(
     lines = name_rows([row for row, key in enumerate(keys) if key == repeated], columns.where)
     if people is not None:
         raise InputError(
-            f"{columns.path}: annotator {person} labelled {item} more than once ({lines}). Keep "
-            "only one of these rows."
+            f"{columns.path}: annotator {person} labelled {item} several times ({lines}). Keep one."
         )
     name = nearest("annotator", [name for name in columns.schema if name not in FIXED], PEOPLE)
     people = [] if name is None else columns.collect(named(name)).to_series()
     tells = len({*zip(items, people, strict=False)}) == len(items)
     raise SettingNeeded(
-        f"{columns.path}: each item_id must be unique; {item} is in {lines}.",
+        f"{columns.path}: each {columns.origin.get('item_id', 'item_id')} must be unique; "
+        f"{item} is in {lines}.",
         "Keep only one of these rows, or specify the column of annotators",
         "annotator",
         name if name and tells else PLACEHOLDER,

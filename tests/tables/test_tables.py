@@ -208,6 +208,8 @@ def test_names_of_columns(text):
     assert found.labels.tolist() == [0] and found.extras == {"input_label": ["9"]}
     parts = text("q.csv", "question,model,label", "7,gpt,1", "7,other,2")
     assert read_labels(parts, SCALE, id=["question,model"]).item_ids == ["7|gpt", "7|other"]
+    with pytest.raises(InputError, match="each question must be unique; '7' is in lines 2 and 3"):
+        read_labels(parts, SCALE, id=["question"])
     bars = text("b.csv", "question,model,label", "x|y,z,1", "x,y|z,2")
     assert read_labels(bars, SCALE, id=["question,model"]).item_ids == [r"x\|y|z", r"x|y\|z"]
 
