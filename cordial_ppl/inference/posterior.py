@@ -314,10 +314,8 @@ def warn_if_doubtful(*posteriors: Posterior) -> None:
         method = doubtful[0].diagnostics.method
         advice = f"Compare with inference {'default' if method == 'nuts' else 'nuts'!r}"
         if method in PAPER_METHODS:
-            advice = (
-                "Probabilities may be off by several hundredths. Use inference 'default', unless "
-                "you need the results of the paper's method"
-            )
+            advice = "Probabilities may be off by several hundredths. Use inference 'default'"
+            advice += ", unless you need the results of the paper's method" * (method == "laplace")
         warn(f"the posterior{noun} {names} {verb} not reliable. {advice}.")
 
 

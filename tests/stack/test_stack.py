@@ -1,6 +1,7 @@
 """Stacks: the default's seven members, and how stacking weighs members."""
 
 import warnings
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +20,7 @@ import cordial_ppl as cp
 from cordial_ppl.channels import PAPER_CHANNELS
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.inference.posterior import warn_if_doubtful
 from cordial_ppl.scores import log_loss
 from cordial_ppl.stack.calibrators import CALIBRATORS
 from cordial_ppl.stack.settings import Defaults
@@ -92,7 +94,12 @@ def test_a_calibrator_that_waits_for_labels(tmp_path):
     # An ESS of 50 is trusted; here it is 2.3, sd .8 over 20 seeds.
     with pytest.warns(cp.CordialWarning, match="channel 'rugged' .* is not reliable.*nuts"):
         doubtful.fit(LOGITS, LABELS)
-    assert not doubtful.posteriors_["rugged"].diagnostics.trusted
+    posterior = doubtful.posteriors_["rugged"]
+    assert not posterior.diagnostics.trusted
+    for method, ends in ("mode", "'default'[.]$"), ("laplace", "'default', unless .* the paper's"):
+        figures = posterior.diagnostics._replace(method=method)
+        with pytest.warns(cp.CordialWarning, match=f"not reliable.* Use inference {ends}"):
+            warn_if_doubtful(replace(posterior, diagnostics=figures))
 
 
 def rugged(readings, labels=None):
