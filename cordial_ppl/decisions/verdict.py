@@ -104,7 +104,7 @@ class Verdict:
         labels = count(self.labels, "label")
         if self.target is not None:
             more = count(self.target - self.labels, "more text")
-            verdict = f"Label about {more} ({self.target} in total)"
+            verdict = f"Label about {more}"
         else:
             verdict = ("Use" if self.advice is Advice.USE else "Do not use") + " the calibrator"
         if self.alike and self.labels > 1:
