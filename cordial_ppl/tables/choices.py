@@ -200,8 +200,7 @@ def list_values(
 
 def refuse_taken(columns: Columns, name: str, setting: str) -> SettingNeeded:
     """Make the error of a column that is named for something else, such as ids or labels."""
-    roles = "ids, labels, annotators or groups"
-    problem = f"{columns.path}: column {name!r} is already used for {roles}."
+    problem = f"{columns.path}: column {name!r} is used for ids, labels, annotators or groups."
     value = (PLACEHOLDER, "...") if setting == "readers" else PLACEHOLDER
     return SettingNeeded(problem, "Name a different column", setting, value)
 
@@ -229,9 +228,8 @@ def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:
     column = next(filter(None, (spell(columns, name) for name in id)), "item_id")
     if column not in columns.schema:
         names = " or ".join(map(repr, id or ("item_id",)))
-        problem = f"{columns.path} has no column {names}; found {columns.listed}."
-        problem += explain_log(columns)
-        raise SettingNeeded(problem, "Name the column", "id", find_id(columns))
+        why = f"{columns.path} has no column {names}; found {columns.listed}.{explain_log(columns)}"
+        raise SettingNeeded(why, "Name the column", "id", find_id(columns))
     return columns.rename(column, "item_id")
 
 

@@ -121,12 +121,18 @@ def _suits(columns: Columns, name: str, setting: str) -> bool:
 
 
 def find_id(columns: Columns) -> str:
-    """Find the column that names texts: "Item ID", or a likely name that tells all rows apart."""
+    """Find the column that names texts, by its name or as the first that tells all rows apart.
+
+    Cells of more than 40 characters, on average, are texts and no names.
+    """
     names = [name for name in columns.schema if not is_reading(name)]
-    rows, *sizes = columns.collect(pl.len(), *(named(name).n_unique() for name in names)).row(0)
+    short = [named(n).filter(named(n).str.len_chars().mean() <= 40).n_unique() for n in names]
+    rows, *sizes = columns.collect(pl.len(), *short).row(0)
     unique = [name for name, size in zip(names, sizes, strict=True) if size == rows]
     spelt = next((name for name in names if _fold(name) == "itemid"), None)
-    return spelt or nearest("item_id", unique, IDS) or PLACEHOLDER
+    unique = [name for name in unique if _fold(name) != "text"] or unique
+    first = next((name for name in unique if not holds_ratings(columns, name)), PLACEHOLDER)
+    return spelt or nearest("item_id", unique, IDS) or first
 
 
 def explain_log(columns: Columns) -> str:
@@ -138,9 +144,8 @@ def explain_log(columns: Columns) -> str:
 def holds_ratings(columns: Columns, name: str) -> bool:
     """Tell a column whose cells may be ratings: few whole numbers."""
     cells = list_filled(columns, name)
-    numbers = [number for number in map(parse_number, cells) if number is not None]
-    whole = all(number.is_integer() and abs(number) <= LARGEST for number in numbers)
-    return 0 < len(numbers) == len(cells) <= WIDEST and whole
+    numbers, whole = map(parse_number, cells), range(-LARGEST, LARGEST + 1)
+    return 0 < len(cells) <= WIDEST and all(number in whole for number in numbers)
 
 
 def propose_ratings(problem: str, columns: Columns) -> SettingNeeded:

@@ -52,6 +52,7 @@ BAD_JSON = r"""
 {"item_id": 1, "logit_1": [1], "logit_2": 0}                 [1]|line 1|'logit_1'
 {"item_id": "\ud800", "p_0": 1}                              line 1|surrogates
 {"custom_id": 1, "response": {"a": 1}}                       cordial read|--id custom_id.
+{"story": "north", "p_0": 1, "text": "once upon a time"}     'item_id'|--id story.
 {"item_id": 1, "response": {"a": 1}}                         cordial read|--rating COLUMN.
 {"item_id": 1} / [1]                                         {...}|line 2
 item_id,p_0,p_1                                              line 1|JSON
