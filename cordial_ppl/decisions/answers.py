@@ -165,8 +165,7 @@ def monitor(
             the first readings.
     """
     check_level(level)
-    fit = as_fit(fit)
-    count = len(readings)
+    fit, count = as_fit(fit), len(readings)
     if count < 2:
         raise InputError(f"monitor needs readings from at least two points in time; got {count}.")
     covariates = [None] * count if covariates is None else covariates

@@ -223,8 +223,7 @@ def walk(order: Int64[np.ndarray, " m"], start: float) -> Iterator[int]:
     """
     size, onward = len(order), {}
     for step in range(size):
-        index = min(int((start + step * GOLDEN) % 1 * size), size - 1)
-        passed = []
+        index, passed = min(int((start + step * GOLDEN) % 1 * size), size - 1), []
         while index in onward:
             passed.append(index)
             index = onward[index]
