@@ -214,5 +214,5 @@ def find_sign(pairs: Sequence[tuple[float, Any]]) -> int:
     """Find whether the mean of values, each of a draw, is clearly above zero, below, or neither."""
     values, draws = zip(*pairs, strict=True)
     mean, error = (each or 0.0 for each in average("", values, draws).values())
-    far = error * stdtrit(len({*draws}) - 1, 0.975)
+    far = float(error * stdtrit(len({*draws}) - 1, 0.975))
     return (mean > far > 0) - (mean < -far < 0)
