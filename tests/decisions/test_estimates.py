@@ -326,7 +326,8 @@ def test_groups_that_do_not_matter_are_seldom_reported():
 
 def test_a_group_of_one_cluster_is_not_reported():
     clusters = np.repeat(np.arange(10), 10)
-    rng, reported = np.random.default_rng(0), np.zeros(3)
+    uneven = np.r_[np.repeat(np.arange(24), 5), 24:30]
+    rng, reported = np.random.default_rng(0), np.zeros(4)
     for seed in range(40):
         residuals = rng.normal(size=10)[clusters] + rng.normal(size=100)
         topics, systems = rng.integers(0, 3, 10)[clusters], np.tile(["a", "b"], 50)
@@ -335,11 +336,12 @@ def test_a_group_of_one_cluster_is_not_reported():
             bool(find_bias(residuals, {"topic": topics}, seed)),
             bool(find_bias(residuals, {"topic": topics}, seed, clusters=clusters)),
             bool(find_bias(wronged, {"system": systems}, seed, clusters=clusters)),
+            bool(find_bias(rng.normal(size=126), {"alone": uneven > 23}, seed, clusters=uneven)),
         ]
-    blind, careful, found = reported
-    assert blind > 20 and careful <= 6 and found > 30
-    alone = np.where(clusters == 3, 5.0, 0.0) + rng.normal(size=100)
-    assert find_bias(alone, {"topic": clusters == 3}, clusters=clusters) == []
+    blind, careful, found, alone = reported
+    assert blind > 20 and careful <= 6 and found > 30 and alone <= 6
+    odd = np.where(clusters == 3, 5.0, 0.0) + rng.normal(size=100)
+    assert find_bias(odd, {"topic": clusters == 3}, clusters=clusters) == []
 
 
 def test_groups_by_measurements_are_never_reported():
