@@ -10,9 +10,8 @@ file below ``--rows`` as soon as it is there: a run that was killed goes on wher
 does one by another machine whose files lie there.  Parallel runs take draws of their own
 (``--draws 20 40``) or a share of the cells (``--share 1/4``) each, with a core of their own; one
 that finds all cells, from the first draw on, writes the table, ``benchmarks/results/NAME.csv``,
-unless that has more draws.
-Rows that other sources of the package or another prior gave are measured anew; ``--keep-rows``
-takes them for those of today, where one knows that what has changed does not matter.
+unless that has more draws.  Rows by other sources of the package or of these programs, or another
+prior, are measured anew; ``--keep-rows`` takes them where one knows that the change is no matter.
 """
 
 import argparse
@@ -32,6 +31,7 @@ from importlib import import_module
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from measurement import Key, Line, Measurement, Row
@@ -86,10 +86,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, (program, each) in chosen.items():
         if args.quick:
             with tempfile.TemporaryDirectory() as folder:
-                rows, _ = fill(each, program, range(1), (0, 1), Path(folder), QUICK)
+                rows, _ = fill(each, range(1), (0, 1), Path(folder), QUICK)
             show(each, [*each.tabulate(rows)] if rows else [])
             continue
-        rows, missing = fill(each, program, spans[name], share, args.rows, keep=args.keep_rows)
+        rows, missing = fill(each, spans[name], share, args.rows, keep=args.keep_rows)
         if missing:
             print(f"{name}: {missing} cells are left to other runs", flush=True)
             continue
@@ -132,7 +132,6 @@ def parse_share(text: str) -> tuple[int, int]:
 
 def fill(
     measurement: Measurement,
-    program: str,
     draws: range,
     share: tuple[int, int],
     folder: Path,
@@ -145,7 +144,7 @@ def fill(
         The rows of all cells, and how many of them are missing.
     """
     cells = [(draw, tuple(cell)) for draw in draws for cell in measurement.cells(draw)][:most]
-    name, sources = measurement.kept_as or measurement.name, digest_sources(program)
+    name, sources = measurement.kept_as or measurement.name, digest_sources()
     folder.mkdir(parents=True, exist_ok=True)
     paths = sorted(folder.glob(f"{name}.*.jsonl"))
     # Rows of today's sources replace those of others.
@@ -156,9 +155,9 @@ def fill(
     drop_half_line(path)
     left = [cell for index, cell in enumerate(cells) if index % parts == part and cell not in kept]
     # Two threads of one fit spend a sixth more CPU time than one; shares run side by side instead.
-    os.environ["OMP_NUM_THREADS"] = "" if measurement.timed else "1"
+    threads = {} if measurement.timed else {"OMP_NUM_THREADS": "1"}
     start = time.perf_counter()
-    with path.open("a", encoding="utf-8") as file:
+    with path.open("a", encoding="utf-8") as file, patch.dict(os.environ, threads):
         for number, (draw, cell) in enumerate(left, start=1):
             line = json.dumps(
                 [sources, draw, cell, measurement.measure(draw, *cell)], default=as_plain
@@ -201,12 +200,12 @@ def digest_prior() -> str:
 
 
 @cache
-def digest_sources(program: str) -> str:
-    """Digest what numbers follow from: the package and its prior, a program and its judgments."""
+def digest_sources() -> str:
+    """Digest what numbers follow from: the package and its prior, these programs and judgments."""
     digest, room, here = sha256(), Path(cordial_ppl.__file__).parent, Path(__file__).parent
-    paths = *room.rglob("*.py"), room / "inference/priors" / FILE
-    for path in sorted([*paths, *here.glob(program), *here.rglob("*.toml")]):
-        digest.update(os.path.relpath(path, room).encode() + path.read_bytes())
+    paths = *room.rglob("*.py"), room / "inference/priors" / FILE, *here.glob("*.[pt]*")
+    for name, path in sorted((f"{path.parent.name}/{path.name}", path) for path in paths):
+        digest.update(name.encode() + path.read_bytes())
     return digest.hexdigest()[:12]
 
 

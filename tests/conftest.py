@@ -60,7 +60,7 @@ settings.load_profile("cordial")
 
 
 LITERAL = "ignore:the posteriors? of .*Use inference 'default'"
-"""The one warning that tests of the paper's own method go without."""
+"""The one warning that tests of the paper's own method, and of modes, go without."""
 
 QUICK = {
     f"test_{name}.py"

@@ -44,7 +44,7 @@ def check_speed(trial: Trial) -> Finding | None:
     trial.fit()
     if (ratio := trial.target.pace / PACE) == np.inf:
         return None
-    words = f"takes about {float(f'{ratio:.1g}'):g} times as long per text as the paper's mixture"
+    words = f"takes about {float(f'{ratio:.1g}'):g} times the mixture's time, per text and option"
     return Finding("speed", WARN if ratio > SLOW else PASS, words, {"ratio": ratio})
 
 
