@@ -85,8 +85,8 @@ def find_bias(fit: Any, columns: Mapping[str, Any], clusters: Any = None) -> lis
         fit: the calibrator or its ``fit_``.
         columns: columns that describe the labelled texts, by name, such as the system that wrote
             each text; each of shape ``[n]`` in the order of the fit, with one cell per label.
-        clusters: cluster of each label (texts that may be related, such as turns of a
-            conversation), in the same order.
+        clusters: cluster of each label, shape ``[n]`` in the same order, if texts may be related,
+            as turns of a conversation are; by default labels count as independent.
 
     Returns:
         Columns whose groups differ by more than chance, with the worst group of each column. The
