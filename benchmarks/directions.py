@@ -55,4 +55,4 @@ def run(draw: int, *cell: str) -> Iterator[Line]:
 
 
 EVERY, TABLE = partial(list_judges, most=1000), Means(CELL, "ratings labels", alike="")
-MEASUREMENTS = (Measurement("directions", EVERY, run, TABLE, 6),)
+MEASUREMENTS = (Measurement("directions", EVERY, run, TABLE, 10),)

@@ -174,7 +174,7 @@ MEASUREMENTS = (
         lambda draw: [(0.0,), (0.5,), (-0.5,)],
         make_judge,
         Means("bias", "bias*"),
-        40,
+        60,
         needs_data=False,
     ),
 )
