@@ -11,7 +11,7 @@ from types import ModuleType
 from cordial_ppl.runtime import platform as _platform  # noqa: F401 - Forks are noted from now on.
 from cordial_ppl.runtime.garbage import paused
 
-TYPE_CHECKING = False  # To import `typing` takes as long as all that comes before the program.
+TYPE_CHECKING = False  # Importing `typing` would delay the start.
 if TYPE_CHECKING:
     from typing import Any
 

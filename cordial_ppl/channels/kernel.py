@@ -2,8 +2,8 @@
 
 A distribution over the options is an array ``[K, n]``, options first and texts last.  Sums over
 the few options are written out, and barriers keep the compiler from computing an exponential once
-for each sum that it enters: a channel is then a few short loops over texts, which compile in a
-tenth of the time of ``[n, K]`` arrays reduced along their short axis, and run several times faster.
+for each sum that it enters: a channel is then a few short loops over texts, which compile and run
+faster than ``[n, K]`` arrays reduced along their short axis.
 
 Probabilities are sums of positive terms: nothing cancels and every digit is kept; a term that
 underflows is far below the label histogram's share, which bounds each probability away from zero.

@@ -164,7 +164,7 @@ def _log_counts(high: Any, low: Any, size: int) -> Any:
 
     .. math:: \log p_k = \log {n \choose k} + \sum_{i<k} \log(a + i) + \sum_{i<n-k} \log(b + i)
 
-    Two beta functions of each option would take a hundred times as long.
+    Two beta functions of each option would take far longer.
     """
     steps = jnp.arange(size - 1, dtype=high.dtype)[None]
     up, down = (jnp.cumsum(jnp.log(each[:, None] + steps), axis=1) for each in (high, low))

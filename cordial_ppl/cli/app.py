@@ -67,8 +67,8 @@ app = App(
     name="cordial",
     help="Turn an LLM judge's ratings into calibrated probabilities with twenty human labels.\n\n"
     "`cordial COMMAND --help` explains a command. Exit status: 0 success, 2 invalid usage or "
-    "input, 1 other failure. `cordial monitor`, and `cordial estimate` and `cordial compare` with "
-    "--require, also return 3 (no) or 4 (unclear).",
+    "input, 1 other failure. `cordial monitor` and, with --require, `cordial estimate` and "
+    "`cordial compare` also return 3 (no) or 4 (unclear).",
     version=_find_version,
     help_format="plaintext",
     help_formatter=DefaultFormatter(panel_spec=PanelSpec(box=SIMPLE, padding=0)),

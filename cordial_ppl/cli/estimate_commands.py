@@ -19,7 +19,7 @@ By = Annotated[Column, GROUP]
 Ranked = Annotated[str, options.COLUMN, GROUP]
 
 MANY = 10
-"""A column with at least this many distinct values may hold ids of clusters."""
+"""A column with at least this many distinct values may hold cluster ids."""
 
 
 @Parameter(name="*", group=options.MODEL)

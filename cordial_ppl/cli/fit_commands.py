@@ -95,7 +95,7 @@ class SeveralTables(Fitting):
     readers: options.List = ()
     "Columns of ratings, one per judge; requires --options."
     reader: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
-    "Judge to use from the `reader` column, or from another with COLUMN=NAME; may be repeated."
+    "Judge to use from column `reader`; COLUMN=NAME uses another column; may be repeated."
 
 
 @command

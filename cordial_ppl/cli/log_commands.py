@@ -14,7 +14,7 @@ from cordial_ppl.errors import InputError, ServerError, count, naming
 from cordial_ppl.runtime.progress import doing
 
 ROWS = 5
-"""Number of rows shown if a table is not written."""
+"""Number of rows shown if no table is written."""
 
 ANSWER = "Regular expression for the text before each rating, if ratings are not found without it."
 TEXTS = f"Table {shared.TABLE}: item_id, text, and any other columns that the prompt uses."

@@ -145,7 +145,7 @@ class Columns:
     """Choice of what is read from tables: arguments of functions that read readings."""
 
     options: Names = None
-    "Scale options from worst to best, such as 1,2,3,4,5; by default as in the table or calibrator."
+    "Options from worst to best, such as 1,2,3,4,5; by default, those of the table or calibrator."
     reader: Annotated[str | None, Parameter(metavar="NAME")] = None
     "Judge to use if the `reader` column has several; COLUMN=NAME uses another column instead."
     task: Annotated[str | None, Parameter(metavar="NAME")] = None

@@ -23,7 +23,7 @@ SPELLED = {"channels": "channel", "units": "unit", "passing": "pass"}
 """Settings whose option has another name."""
 
 REPEATED = ("channels", "leave_out", "units")
-"""Settings whose option is repeated for each value."""
+"""Settings whose option is passed once per value."""
 
 
 EXAMPLES = {"--by": "--by system", "NEW": "new.csv", "--output": "-o FILE"}

@@ -21,7 +21,7 @@ class Tasks(BothColumns):
     """Choice of tasks and judges, and what is read of them."""
 
     reader: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
-    "Judge to use from the `reader` column, or from another with COLUMN=NAME; may be repeated."
+    "Judge to use from column `reader`; COLUMN=NAME uses another column; may be repeated."
     task: options.Some = ()  # pyright: ignore[reportIncompatibleVariableOverride]
     "Task to use from column `task`; may be repeated."
 

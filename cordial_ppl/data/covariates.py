@@ -41,7 +41,7 @@ def as_covariates(
         if needed is None or name in needed or f"{name}[0]" in needed:
             columns |= split_vectors(name, as_numbers(cells, f"covariate {quote(name)}"))
     if needed is not None and (other := [name for name in columns if name not in needed]):
-        problem = "does not have as many entries as in the fit"
+        problem = "has a different number of entries than in the fit"
         raise InputError(f"covariate {quote(other[0].partition('[')[0])} {problem}.")
     checked: dict[str, np.ndarray] = {}
     for name in columns if needed is None else needed:

@@ -36,7 +36,7 @@ def average_ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
 def share_text(texts: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     r"""Weigh the labels of several annotators, :math:`w_i = 1 / m` for a text with m labels.
 
-    A text counts as one, however many have labelled it (`benchmarks/annotators.py`).
+    A text counts as one, however many have labelled it.
 
     Args:
         texts: which text each label is of.
@@ -106,7 +106,7 @@ def as_texts(values: Any, rows: int) -> Int[np.ndarray, " n"]:
             )
         if isinstance(name, int) and not 0 <= name < 2**63:
             limit = "0 or above" if name < 0 else "below 2^63"
-            raise InputError(f"a whole number naming a text must be {limit}; found {quote(name)}.")
+            raise InputError(f"a whole-number text id must be {limit}; found {quote(name)}.")
     return np.array([name if isinstance(name, int) else _digest(name) for name in names], np.int64)
 
 

@@ -37,7 +37,7 @@ STEPS, DRAWS = 100, 128
 """Points of a curve, and draws of each channel."""
 
 GAIN_SHARE = 0.6
-"""Share of what is lost for not knowing the parameters that labels win back, as measured."""
+"""Share of what is lost for not knowing the parameters that labels win back."""
 
 PERSON = "person"
 

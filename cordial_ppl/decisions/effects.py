@@ -29,8 +29,7 @@ from jaxtyping import Bool, Float, Int
 
 GROUP_SCALE, CORPUS_SCALE = 0.25, 0.085
 """Scales of the half-normal priors of tau, in units of the range of the values: on five options a
-class and a third of one.  On real readings the effects of systems spread by .15 to .4 of a class,
-in dialogues with three options by .7.  The corpus's scale weighs the calibrator's mean and that of
+class and a third of one.  The corpus's scale weighs the calibrator's mean and that of
 the residuals.  Chosen, as what follows, on readings that `benchmarks/estimates.py` measures."""
 
 DEGREES = 30

@@ -11,7 +11,7 @@ An average of members and draws doubts more than it need: labels are as if drawn
 :math:`p^{1.07}`, which to first order takes 0.07 V off the loss.  Out-of-fold loss alone would be
 less certain: it depends on which texts were labelled.  What labels can still give is the part of
 the loss that is due to not knowing the parameters, the epistemic gap G, which falls as 1 / n.  The
-constants were measured (`benchmarks/forecasts.py`).
+constants were chosen on real readings (tested in `benchmarks/forecasts.py`).
 """
 
 import math

@@ -8,8 +8,8 @@ uncertain, so what the calibrator expects of itself counts too, less so the more
 
 with out-of-fold predictions p, the histogram h of the other labels, smoothed as that of the
 channels is (`data/smoothing.py`), and the mean divergence D of p from the histogram.  Its standard
-deviation is that of the first mean and 0.85 D, each with its share.  The constants were measured
-(`benchmarks/forecasts.py`).
+deviation is that of the first mean and 0.85 D, each with its share.  The constants were chosen on
+real readings (tested in `benchmarks/forecasts.py`).
 """
 
 import math

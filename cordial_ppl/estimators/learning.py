@@ -29,8 +29,7 @@ from cordial_ppl.inference.target import Target, build_target
 from cordial_ppl.runtime.progress import doing
 
 MOST_LABELS = 2048
-"""Labels that a task is fitted to at most; with these its parameters are known far better than
-tasks differ."""
+"""Labels that a task is fitted to at most: more would hardly make its parameters more certain."""
 
 FEWEST_LABELS = 20
 """Labels below which a task's fit leans too much on the prior in the channel's file."""

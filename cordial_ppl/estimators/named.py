@@ -63,15 +63,15 @@ class Cordial(PaperStack):
 
     .. math:: \hat p(z \mid x) = \sum_m \omega_m\, \hat p_m(z \mid x)
 
-    The default differs from the paper in six choices that improve predictions. Each channel's
+    The default differs from the paper in six choices that together improve predictions. Each
     posterior is sampled by tempering, importance weights and moves, and reweighted for the folds.
     The label histogram is smoothed as much as the labels suggest. The channel "bridge", which
     combines both forms and a tilt, replaces "location-vector". The channels' priors are learned
     from, and trained on, public sets of readings. So are the pseudo-counts of the stack weights:
     twelve in total, most of them for "bridge", whose count is reduced if it predicts worse than the
     other members (``earned_counts``). From 200 labels on, Dirichlet calibration is an eighth
-    member; with fewer labels, it would gain nothing and take longest to fit
-    (``benchmarks/accuracy.py``). :meth:`paper` follows the paper exactly.
+    member; with fewer labels, it would take the longest to fit. :meth:`paper` follows the paper
+    exactly.
 
     Arguments and attributes are those of ``Stack``. The default pseudo-counts come from the trained
     prior, with 2 for an additional channel of the package and 1 for a channel from a file. With an

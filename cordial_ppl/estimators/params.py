@@ -1,6 +1,6 @@
 """Settings of an estimator, by scikit-learn's convention: what its constructor was given.
 
-This takes the place of ``sklearn.base.BaseEstimator``, whose import takes 1.8 s: as long as all
+This takes the place of ``sklearn.base.BaseEstimator``, whose import takes about as long as all
 other imports of a fit together.
 """
 

@@ -43,7 +43,7 @@ class Stack(Estimator[Fit]):
         channels: additional channels, each a name, the path of a channel file (whose code is run),
             or a ``Channel``.
         calibrators: names of calibrators in logit space; by default those of the class.
-        inference: "default", "laplace" (the paper's 300 draws), "mode" or "nuts" (takes minutes).
+        inference: "default", "laplace" (the paper's 300 draws), "mode" or "nuts" (slow).
         prior: None for the default; "own" for the prior in each channel's file. A mapping of
             parameter names to location and scale (see ``NamedPrior``), such as ``{"offset": (0.0,
             0.3)}``, or of channel names to a ``Prior`` or to such a mapping, changes part of the

@@ -128,7 +128,7 @@ class LabelledRecord(Record):
         """
         logits, read = self.logits, self.read
         if read is not None:
-            require(logits.shape[:-1] == read.shape, "the mask of read texts has the wrong shape")
+            require(logits.shape[:-1] == read.shape, "the reading mask has the wrong shape")
             logits = np.where(read[..., None], logits, np.nan)
         fitting = logits.ndim > 1 and logits.shape[-1] == size
         require(fitting, "the readings do not match the options")

@@ -119,11 +119,9 @@ class SyntheticReadings(NamedTuple):
 def reviews(n: int = 2020, seed: int = 0, *, options: int = 5) -> SyntheticReadings:
     """Generate reviews with star ratings, and the readings of a severe and over-confident judge.
 
-    Quality is standard normal; `Raters` label it, and a `Reader` rates it. With five stars, three
-    in five reviews get all five stars. The reader is right for about seven in ten reviews, assigns
-    its choice a probability of 0.93 on average, and rates too low: when it gives fewer than five
-    stars, people give 0.6 to 0.7 stars more. The reader's log loss is about 1.5 nats; the label
-    histogram's is about 1.1.
+    Quality is standard normal; `Raters` label it, and a `Reader` rates it. Most reviews get five
+    stars. The reader is over-confident and rates too low: when it gives fewer than five stars,
+    people tend to give more.
 
     Args:
         n: number of texts, at least 1.

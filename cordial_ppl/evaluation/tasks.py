@@ -118,7 +118,7 @@ def read_tasks(
         if odd := first.setdefault(name, items) ^ items:
             raise InputError(
                 f"{readings}: all judges must rate the same labelled texts, but only some judges "
-                f"rated {min(odd)!r}. Choose one judge, or remove texts that others did not rate."
+                f"rated {min(odd)!r}. Choose one judge, or keep only texts that all judges rated."
             )
         part, count = take_labelled(labelled, channels), len(labelled.rows)
         scored = report or (REPORT if count > REPORT else count // 2)

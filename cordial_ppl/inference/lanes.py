@@ -35,8 +35,7 @@ AXES: Any = Data(0, 0, 0, 0, 0, None)  # type: ignore[arg-type]
 SPREAD, WHOLE = PartitionSpec(AXIS), PartitionSpec()
 
 COPIES = 12
-"""Arrays of probabilities that a program holds at a time, at most; XLA's own figures for a CPU are
-2 to 3."""
+"""Arrays of probabilities that a program holds at a time, at most."""
 
 CORE, BUSY, CHIP = 2**30, 16, 2**32
 """Bytes, about, that a call takes of a core of a CPU, and problems, which keep it busy; and bytes

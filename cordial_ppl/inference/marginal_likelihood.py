@@ -23,7 +23,7 @@ from cordial_ppl.inference.target import Prior
 from cordial_ppl.runtime.blas import on_one_core
 
 EFFORT = DEFAULT_EFFORT._replace(proposals=32)
-"""Four times the proposals of a fit halve the error of an evidence, and take .2 s."""
+"""Four times the proposals of a fit halve the error of an evidence."""
 
 if TYPE_CHECKING:
     from cordial_ppl.inference.posterior import Posterior

@@ -134,7 +134,7 @@ def _predict(target: Target) -> Callable[..., Any]:
         nothing = tuple(jnp.zeros(shape, dtype) for shape in shapes)
         return jax.lax.fori_loop(0, data.tiles, add, nothing)
 
-    # The same numbers as at the highest level, which takes .2 to .5 s longer to compile.
+    # The same numbers as at the highest level, which takes longer to compile.
     return compiled(run, name=target.name_program("predictions"), xla_backend_optimization_level=2)
 
 

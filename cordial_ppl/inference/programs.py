@@ -32,8 +32,8 @@ PACE, SLOW, PATIENCE = 1.5e-9, 50, 5.0
 slow; and seconds of a slow channel before a warning."""
 
 QUICK: dict[str, Any] = {"xla_backend_optimization_level": 1}
-"""How moves are compiled for a CPU: code of the highest level ran a quarter longer ("bridge", 20
-texts, AVX-512, jaxlib 0.12), and takes a third longer to compile."""
+"""How moves are compiled for a CPU: code of the highest level takes longer to compile, and ran
+longer too ("bridge", 20 texts, AVX-512, jaxlib 0.12)."""
 
 
 def draw_prior(

@@ -46,8 +46,7 @@ MAX_TEMPERATURES = 60
 FAR, MOST_ROUNDS = 1.0, 8
 """How far particles are to move before the power of the likelihood is raised, and rounds at most.
 
-A round counts its moves times the acceptance and squared step of its last one.  Coordinates then
-correlate with those before by .2 to .45, and by .73 in the slowest direction.  Long, narrow
+A round counts its moves times the acceptance and squared step of its last one.  Long, narrow
 posteriors, as those of thousands of hard ratings, allow only short steps.
 """
 

@@ -125,7 +125,7 @@ def explaining(channel: Channel, size: int) -> Iterator[None]:
 def _refuse_texts(channel: Channel, name: str) -> str:
     return (
         f"channel {channel.name!r} has a site {name!r} whose shape depends on the number of texts, "
-        f"but all texts share the parameters. Sample {name!r} outside the plate over texts."
+        f"but parameters must not. Sample {name!r} outside the plate over texts."
     )
 
 

@@ -34,7 +34,7 @@ from cordial_ppl.estimators.task_tables import take_labelled
 from cordial_ppl.tables import LabelledReadings, ReadingTable, match_labels, read_labels
 
 NARROWEST = 5.0
-"""The constant n_0: with 20 to 100 labels the interval is within 2 % of its narrowest."""
+"""The constant n_0: with 20 to 100 labels the interval is within 3 % of its narrowest."""
 
 FIRST = 5
 """Labels from which on a calibrator is fitted."""

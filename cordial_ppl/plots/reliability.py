@@ -92,7 +92,7 @@ def thresholds(
     title: str = "",
     ax: Axes | None = None,
 ) -> Axes:
-    r"""Plot observed against predicted shares of labels at each threshold or worse.
+    r"""Plot observed against predicted shares of labels at or below each threshold.
 
     .. math:: P(z \le t) = \sum_{k \le t} p(k), \qquad t = 0, \dots, K - 2
 

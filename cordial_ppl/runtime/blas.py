@@ -1,8 +1,4 @@
-"""Products of small matrices run on one core: threads of BLAS that wait for each other cost more.
-
-Beside other work on the same cores they make products of a few rows and columns up to a hundred
-times slower.
-"""
+"""Products of small matrices run on one core: BLAS threads that wait for each other cost more."""
 
 from collections.abc import Callable
 from functools import wraps

@@ -16,7 +16,7 @@ VARIABLE = "CORDIAL_CACHE_DIR"
 """Environment variable that names another folder; empty, nothing is cached."""
 
 LARGEST = 1 << 28
-"""Bytes of all programs together; one takes 20,000 to 100,000."""
+"""Bytes of all programs together."""
 
 SETTINGS = {
     "jax_persistent_cache_min_compile_time_secs": 0,

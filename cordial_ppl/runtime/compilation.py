@@ -21,8 +21,8 @@ from cordial_ppl.runtime.platform import on_host, start_jax
 
 OPTIONS: dict[str, bool | int | str] = {
     "xla_cpu_multi_thread_eigen": False,
-    # Half the width of AVX-512 is what XLA uses left to itself: sums over draws and texts take 0.6
-    # times as long at full width.  A CPU without it ignores the wish.
+    # Half the width of AVX-512 is what XLA uses left to itself: sums over draws and texts run
+    # faster at full width.  A CPU without it ignores the wish.
     "xla_cpu_prefer_vector_width": 512,
     # No fusions by YNNPACK, which return wrong numbers for some shapes: of two programs that differ
     # in the number of options, the second took what belongs to the first (jaxlib 0.12.0; see also
@@ -32,7 +32,7 @@ OPTIONS: dict[str, bool | int | str] = {
 """What XLA is told, where this version of it has the option."""
 
 ONCE: dict[str, Any] = {"xla_backend_optimization_level": 0}
-"""What it is told besides of a program that runs once: it compiles in a third to half the time."""
+"""What it is told besides of a program that runs once: it compiles faster."""
 
 MAPPINGS = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
 """What the process has mapped into its memory, and how much of it the kernel allows."""
@@ -104,7 +104,7 @@ def compiled[**P, R](
 def _make_room() -> None:
     """Return memory that compiling took, and forget programs that the kernel has no room for.
 
-    Of a first fit's resident memory 50 MB are pages that LLVM freed and the C library kept.  Beyond
+    Part of a first fit's resident memory are pages that LLVM freed and the C library kept.  Beyond
     the mappings that the kernel allows, one more would be a segmentation fault: all programs are
     forgotten before, and compiled again, or read, when needed.
     """

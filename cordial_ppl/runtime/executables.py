@@ -70,7 +70,7 @@ def _execute(program: Any, types: Sequence[Any], leaves: Sequence[Any]) -> tuple
     """Run an executable on arrays of these types."""
     from jaxlib import xla_client  # Not public: a version without it traces programs.
 
-    # `jax.device_put` takes ten times as long.
+    # `jax.device_put` takes longer.
     put, device = xla_client.batched_device_put, find_host()
     sharding = jax.sharding.SingleDeviceSharding(device)
     arrays = [

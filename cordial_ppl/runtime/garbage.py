@@ -1,7 +1,7 @@
 """Pauses of Python's search for garbage, while much is made that stays.
 
-Importing JAX and tracing make some hundred thousand objects, and nearly no garbage: looking for it
-again and again takes a fifth of the time.
+Importing JAX and tracing make very many objects, and nearly no garbage: looking for it again and
+again takes time.
 """
 
 import gc

@@ -43,7 +43,7 @@ def start_jax() -> None:
 def on_host() -> AbstractContextManager[None]:
     """Compute on this machine's CPU, also where JAX finds an accelerator.
 
-    A single fit has too little to compute for an accelerator: there it takes ten times as long.
+    A single fit has too little to compute for an accelerator.
     """
     import jax
 

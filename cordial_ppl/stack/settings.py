@@ -26,7 +26,7 @@ PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 
 LONG, VERY_LONG = 14, 50
 """Options beyond which a fit takes over three times as long as to five, and beyond which what grows
-with their number cubed takes tens of seconds."""
+with their number cubed takes most of the time."""
 
 TEXTS_OF_PROOF = 20
 """Labelled texts from which a channel of the package has to earn all that its pseudo-count exceeds
@@ -175,8 +175,8 @@ class Settings:
         if slow:
             problem = "takes over three times as long as a fit to five options"
             if size > VERY_LONG:
-                problem = "takes tens of seconds, and channels with parameters for each option "
-                problem += f"({' and '.join(slow)}) seldom converge"
+                problem = "takes even longer, and channels with parameters for each option "
+                problem += f"({' and '.join(slow)}) may not converge"
             warn(
                 f"a fit to {size} options {problem}. Round ratings and labels to fewer options, "
                 "for example 11."

@@ -19,7 +19,7 @@ LEAST_ERROR = 0.01
 """Nats that are no difference between members, however sure."""
 
 MAX_ROUNDS = 2000
-"""A dozen are enough, unless members lack texts, where Newton's step is a rougher guess."""
+"""Few are needed, unless members lack texts, where Newton's step is a rougher guess."""
 
 EPS = float(np.finfo(np.float64).eps)
 LEAST = EPS**2

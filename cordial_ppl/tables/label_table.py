@@ -232,7 +232,7 @@ def _weigh(columns: Columns) -> tuple[Columns, Float64[np.ndarray, " n"]]:
         warn(
             f"{columns.path}: column 'weight' makes a single row count as up to {weights.max():g} "
             "labels, which narrows the intervals. If the weights correct for the sampling, put "
-            "each text's probability of being labelled in a column 'probability' instead."
+            "each text's probability of being labelled in a 'probability' column instead."
         )
     # What vanishes in 32 bits counts nothing; half of the smallest weight would be zero.
     rows = np.flatnonzero(weights.astype(np.float32))

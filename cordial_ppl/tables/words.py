@@ -74,6 +74,6 @@ def read_shown(
     if judged := [name for name, here in zip(names, spelt, strict=True) if here.startswith(prefix)]:
         raise InputError(
             f"{table.columns.path}: showing {list_names(judged)} would reveal the judge's answer. "
-            "Name the column with the texts."
+            "Pass the column that contains the texts."
         )
     return {name: table.columns.collect(name).to_series() for name in spelt}

@@ -203,7 +203,7 @@ def test_accuracy_by_weight(stack):
         ({"sample_weight": np.zeros(20)}, "every sample_weight is zero"),
         ({"sample_weight": ["a"] * 20}, "sample_weight must be numbers"),
         ({"sample_weight": np.ones((20, 2))}, r"one entry for each of 20 .*got shape \[20, 2\]"),
-        ({"texts": range(-1, 19)}, "a whole number naming a text must be 0 or above; found -1"),
+        ({"texts": range(-1, 19)}, "a whole-number text id must be 0 or above; found -1"),
         ({"texts": [1, 2]}, "text names must have one entry for each of 20"),
         ({"texts": [None, *"abcdefghijklmnopqrs"]}, "found None in row 0"),
         ({"texts": np.ones(20) / 2}, "names or whole numbers; found 0.5 in row 0"),

@@ -10,8 +10,7 @@ from cordial_ppl.scores import Interval
 
 RESOLVING = 3
 """Labels that a group needs for its differences to be resolved: one or two that are far off would
-decide alone.  On real readings, of the differences whose interval excludes 0, 6 % have the wrong
-sign where a group has two labels, and hardly any where both have three."""
+decide alone."""
 
 
 class Population(NamedTuple):

@@ -37,7 +37,7 @@ ROWS = 1 << 15
 """Texts that are predicted at a time."""
 
 PART = 1 << 17
-"""Rows of a part on Ray, and of a file that is written: five seconds of a core."""
+"""Rows of a part on Ray, and of a file that is written."""
 
 
 def predict_batch(calibrator: Estimator, table: ReadingTable) -> pl.DataFrame:

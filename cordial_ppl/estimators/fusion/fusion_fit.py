@@ -33,11 +33,7 @@ AVERAGE = "average reading"
 
 COUNTS = {AVERAGE: 3.0, JOINT.name: 0.5}
 READER_COUNT = 0.25
-"""Dirichlet pseudo-counts of the weights: most on the average, which is best with few labels.
-
-On real readings this predicts better than one count per member (``benchmarks/fusion.py``; the
-counts were chosen on the same readings).
-"""
+"""Dirichlet pseudo-counts of the weights, chosen on real readings: most on the average."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -99,8 +99,8 @@ def as_order(order: Any, count: int, where: Where | None = None) -> Real[np.ndar
     if not valid.all():
         row = int(valid.argmin())
         raise InputError(
-            "order must be finite numbers that increase with time, or dates (if text, in ISO 8601) "
-            f"that all have a time zone or all lack one; got {quote(cells[row])} in "
+            "order must be finite numbers that increase with time, or dates (as text: ISO 8601), "
+            f"all with or all without a time zone; got {quote(cells[row])} in "
             f"{name_rows([row], where)}."
         )
     return times

@@ -44,7 +44,7 @@ def check_speed(trial: Trial) -> Finding | None:
     trial.fit()
     if (ratio := trial.target.pace / PACE) == np.inf:
         return None
-    words = f"takes about {float(f'{ratio:.1g}'):g} times the mixture's time, per text and option"
+    words = f"takes {float(f'{ratio:.1g}'):g} times as long as the mixture per text and option"
     return Finding("speed", WARN if ratio > SLOW else PASS, words, {"ratio": ratio})
 
 
@@ -107,7 +107,7 @@ def simulate(trial: Trial, sets: int, *, method: str = "default") -> Ranks:
     Args:
         trial: whose readings are labelled.
         sets: number of simulated data sets.
-        method: "default", "laplace" or "mode"; "nuts" takes minutes.
+        method: "default", "laplace" or "mode"; "nuts" is slow.
     """
     target, readings = trial.target, trial.readings
     rng, truth = trial.rng(9), trial.draw_prior(sets, trial.seed)

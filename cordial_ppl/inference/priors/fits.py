@@ -219,9 +219,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         location :math:`\mu_0` and scale :math:`\sigma_0`.  The paper's rule has c = 0; the cautious
         one has c = 3, and trusts the mean as far as tasks agree.  Where tasks differ as
         much as that prior expects, they may fall into groups, and the mean of a few misleads; where
-        they agree, w is one.  The power is empirical: on tasks that were left out, w itself lost
-        where there are groups, and higher powers lost nothing where tasks agree
-        (``benchmarks/priors.py``, whose tasks it was chosen on).
+        they agree, w is one.  The power was chosen on the tasks of ``benchmarks/priors.py``.
 
         Args:
             modes: posterior modes of at least two fits, in the unconstrained units of the new task.

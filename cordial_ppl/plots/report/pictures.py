@@ -64,7 +64,7 @@ def _list_pictures(
         yield "stated", draw, alt, (2.7, 2.4)
     for title, probs in predicted.items():
         draw = partial(plots.thresholds, probs, names, options=scale, title=title)
-        alt = f"Observed and predicted shares of labels at each threshold or worse: {title}"
+        alt = f"Observed and predicted shares of labels at or below each threshold: {title}"
         yield "thresholds", draw, alt, (COLUMN, 3.3)
     if facts.agreement and facts.agreement.values:
         alt = "Agreement among people, and between people and the judge, with intervals"
