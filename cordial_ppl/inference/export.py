@@ -60,8 +60,9 @@ def to_datatree(
         value each), ``log_prior`` (by site, nats, as a density of the unconstrained parameters) and
         ``sample_stats`` (log density ``lp``, of NUTS also ``diverging``, ``energy`` and others; its
         attributes are the diagnostics, and ``draws_are``, which says what a chain is); and
-        ``log_likelihood`` (nats, times the label's weight), ``posterior_predictive``,
-        ``prior_predictive`` and ``observed_data``, each of ``label`` with dimension ``text``.
+        ``log_likelihood`` (nats, times the label's weight; the sum of a text's labels),
+        ``posterior_predictive``, ``prior_predictive`` and ``observed_data``, each of ``label`` with
+        dimension ``text``; where texts have several labels, the last three with ``row``.
 
         The channel falls back on the histogram of the labels, which has seen the labels of each
         text.  The log likelihood of a label that was fitted is therefore that under the histogram
@@ -80,23 +81,26 @@ def to_datatree(
     named, log_density = target.name(draws), terms.sum(axis=1) + powers
     logs, probs = _labels(target, draws, posterior.histogram, data)
     prior_probs = _labels(target, prior_draws, posterior.histogram, data)[1]
-    log_density += logs.sum(axis=1)
     stats = {name: field[index] for name, field in posterior.transitions.items()}
     groups = {
         "posterior": _by_chain(named, chains),
         "prior": _by_chain(target.name(prior_draws), 1),
-        "log_likelihood": _by_chain({"label": _left_out(posterior, draws, data, logs)}, chains),
         "posterior_predictive": _by_chain({"label": draw_options(probs, rng)}, chains),
         "prior_predictive": _by_chain({"label": draw_options(prior_probs, rng)}, 1),
         "observed_data": {"label": np.asarray(data.labels)},
-        "sample_stats": _by_chain({"lp": log_density, **stats}, chains),
+        "sample_stats": _by_chain({"lp": log_density + logs.sum(axis=1), **stats}, chains),
     }
     dims, coords = _dimensions(posterior, named, options, readers)
-    coords["text"] = np.arange(len(data.labels))
-    tree = from_dict(groups, dims={**dims, "label": ["text"]}, coords=coords)
+    # One entry a text in the log likelihood, as leaving out takes it; elsewhere one a label.
+    row, texts = "text" if data.count == len(data.labels) else "row", {"text": range(data.count)}
+    coords[row] = np.arange(len(data.labels))
+    tree = from_dict(groups, dims={**dims, "label": [row]}, coords=coords)
     # One number a site, whatever its shape: without the parameter's dimensions.
     sums = {site.parameter: terms[:, site.slice].sum(axis=1) for site in target.sites}
-    tree["log_prior"] = from_dict({"log_prior": _by_chain(sums, chains)})["log_prior"]
+    left_out = _left_out(posterior, draws, data, logs) @ np.eye(data.count)[data.ranks]
+    more = {"log_prior": sums, "log_likelihood": {"label": left_out}}
+    more = {group: _by_chain(each, chains) for group, each in more.items()}
+    tree.update(from_dict(more, dims={"label": ["text"]}, coords=texts).children)
     diagnostics = {
         **posterior.diagnostics._asdict(),
         # Files that trees are kept in know no truth values among attributes.

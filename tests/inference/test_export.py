@@ -206,6 +206,16 @@ def test_arviz_summarises_and_compares(posteriors):
     assert set(az.psense(tree).data_vars) == names
 
 
+def test_labels_of_one_text_are_left_out_together():
+    thrice = np.repeat(LABELS[:, None], 3, axis=1)
+    one, three = (cp.ChannelCalibrator("location").fit(LOGITS, z) for z in (LABELS, thrice))
+    trees: Any = [each.to_datatree() for each in (one, three)]
+    assert trees[1]["log_likelihood"].sizes == trees[0]["log_likelihood"].sizes
+    assert trees[1]["observed_data"].sizes == {"row": thrice.size}
+    few, many = (tree["log_likelihood"]["label"].mean("draw") for tree in trees)
+    assert abs(few - many).max() < 0.05 * abs(few).max()
+
+
 def test_chains_and_readers_are_dimensions():
     draws = np.random.default_rng(0).normal(size=(80, 5))
     diagnostics = cp.Diagnostics("nuts", NOTHING, 70.0, 0.9, NOTHING, 0, True, chains=4)
