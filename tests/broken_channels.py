@@ -42,6 +42,11 @@ BODIES = {
     "backward": "    centre = offset + options[-1] - mean\n" + END,
     "beyond": "    own = numpyro.sample('own', dist.Normal(jnp.zeros(3), 1.0).to_event(1))\n"
     "    centre = mean + own[readings.covariates['user'].astype(int) + 2]\n" + END,
+    "short": "    own = numpyro.sample('own', dist.Normal(jnp.zeros(3), 1.0).to_event(1))\n"
+    "    centre = mean + own[jnp.arange(5)] @ jnp.ones(5) / 5\n" + END,
+    "negative": "    tilt = 0.06 * offset * (options[None] - 2.0)\n"
+    "    probs = jax.nn.softmax(readings.logits, axis=1) + tilt\n"
+    "    observe(None, labels, probs=probs)\n",
     "plate": "    with numpyro.plate('user', 3):\n"
     "        own = numpyro.sample('own', dist.Normal(0.0, 1.0))\n"
     "    centre = mean + own[readings.covariates['user'].astype(int)]\n" + END,

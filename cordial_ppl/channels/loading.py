@@ -61,7 +61,7 @@ def load_channel(channel: str | Path | Channel) -> Channel:
         names = ", ".join(named)
         raise ChannelError(
             f"unknown channel {str(channel)!r}. Choose one of {names}, or pass the path of a .py "
-            "file."
+            "file or, in Python, Channel(name, model)."
         )
     try:
         path = Path(channel).expanduser().resolve()

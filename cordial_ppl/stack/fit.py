@@ -14,7 +14,7 @@ from cordial_ppl.data.labelling import TextLabels, average_ranks, by_text
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits, label_histogram
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import quote, warn
+from cordial_ppl.errors import ChannelError, quote, warn
 from cordial_ppl.inference.case import Case
 from cordial_ppl.inference.posterior import Posterior, warn_if_doubtful
 from cordial_ppl.runtime.progress import doing
@@ -193,9 +193,11 @@ def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
     case = Case(texts, folds, (settings.seed,))
     with doing("fitting"):
         fits = [job.result() for job in fit_members(members, lambda member: member.fit([case])[0])]
+    names = [member.name for member in members]
     if folds is not None:
         held_out = np.stack([fit.held_out for fit in fits], axis=-1)
-    names = [member.name for member in members]
+        if below := sorted({names[member] for member in np.argwhere(held_out < 0)[:, -1]}):
+            raise ChannelError(f"channel {below[0]!r} predicts negative probabilities. Correct it.")
     mixture = weigh(texts, folds, held_out, *settings.weight_prior(names, texts.count))
     fit = Fit(
         settings=settings,

@@ -24,9 +24,8 @@ from cordial_ppl.stack.stacking import MIN_LABELS
 PAPER_CALIBRATORS: tuple[str, ...] = ("temperature", "vector", "odds")
 """The paper's calibrators in logit space."""
 
-LONG, VERY_LONG = 14, 50
-"""Options beyond which a fit takes over three times as long as to five, and beyond which what grows
-with their number cubed takes most of the time."""
+LONG = 14
+"""Options beyond which a fit takes over three times as long as to five."""
 
 TEXTS_OF_PROOF = 20
 """Labelled texts from which a channel of the package has to earn all that its pseudo-count exceeds
@@ -102,8 +101,9 @@ class Settings:
         check_names("inference", [self.inference], METHODS)
         if not self.names:
             raise InputError("a stack needs at least one channel or calibrator; got none.")
-        if doubled := sorted({name for name in self.names if self.names.count(name) > 1}):
-            raise InputError(f"two stack members are called {doubled[0]!r}. Rename one of them.")
+        taken = (*self.names, "posterior", "prior")  # Which a tree for ArviZ has.
+        if doubled := sorted({name for name in self.names if taken.count(name) > 1}):
+            raise InputError(f"the name {doubled[0]!r} is already taken. Rename the stack member.")
         check_counts(self.weight_counts, self.names)
         object.__setattr__(self, "seed", check_seed(self.seed))
         check_effort(self.effort)
@@ -171,15 +171,10 @@ class Settings:
             resolve(part.prior, target, reading_spread(logits))
         self.prior.check(targets)
         size = logits.shape[-1]
-        slow = [repr(target.channel.name) for target in targets if target.size > size > LONG]
-        if slow:
-            problem = "takes over three times as long as a fit to five options"
-            if size > VERY_LONG:
-                problem = "takes even longer, and channels with parameters for each option "
-                problem += f"({' and '.join(slow)}) may not converge"
+        if size > LONG and any(target.size > size for target in targets):
             warn(
-                f"a fit to {size} options {problem}. Round ratings and labels to fewer options, "
-                "for example 11."
+                f"a fit to {size} options takes over three times as long as a fit to five options. "
+                "Round ratings and labels to fewer options, for example 11."
             )
 
 

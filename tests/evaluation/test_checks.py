@@ -80,6 +80,12 @@ def test_a_broken_contract_is_the_one_line(tmp_path, name, words):
             cp.ChannelCalibrator(path).fit(np.eye(5)[[0, 1, 2, 3, 4, 0]], [0, 1, 2, 3, 4, 1])
 
 
+def test_a_fit_refuses_negative_probabilities(tmp_path):
+    texts = cp.synthetic.reviews(40)
+    with pytest.raises(cp.ChannelError, match="'negative' predicts negative probabilities"):
+        cp.Cordial(channels=[write_channel(tmp_path, "negative")]).fit(texts.logits, texts.labels)
+
+
 @pytest.mark.parametrize(("name", "uses"), [("undefined", "length"), ("sound", "no covariate")])
 def test_examples_of_no_covariate_are_warned_of(tmp_path, five, name, uses):
     channel = load_channel(write_channel(tmp_path, name))
@@ -96,6 +102,7 @@ def test_examples_of_no_covariate_are_warned_of(tmp_path, five, name, uses):
         pytest.param("tails", "order of saturated readings", marks=pytest.mark.nightly),
         ("cut_gradient", "gradients"),
         ("beyond", "indices"),
+        ("short", "indices"),
     ],
 )
 def test_a_broken_promise_fails_in_its_line(tmp_path, five, name, line):

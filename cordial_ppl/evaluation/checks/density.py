@@ -70,8 +70,6 @@ def check_contract(channel: Channel) -> Finding:
 def check_indices(trial: Trial) -> Finding | None:
     """Find where an array is indexed beyond its end, which JAX does without a word."""
     target = trial.target
-    if not trial.labelled.covariates:
-        return None
     with on_host(), jax.enable_x64(True):
         checked = jax.jit(checkify.checkify(target.probs, errors=checkify.index_checks))
         error, _ = checked(target.prior.loc, trial.readings)
