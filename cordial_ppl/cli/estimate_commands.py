@@ -113,7 +113,7 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
     content |= {"verdict": verdict and verdict.to_dict(), "design": weighed or None}
     content |= {"requirements": [each.to_dict() for each in judged]}
     result, text = ("", text) if wanted.output else (text, "")
-    text += f"\n{verdict.text}" if verdict else ""
+    text += f"\n{verdict.text}" if verdict and len({*rows}) < len(table) else ""
     alike = find_clusters(table, rows, grouping, wanted.cluster)
     statuses = {STATUS[each.answer] for each in judged}
     status = STATUS[NO] if STATUS[NO] in statuses else max(statuses, default=0)

@@ -216,7 +216,7 @@ def label(
     counts = work.counts
     content = {"output": wanted.output, "annotator": who, **counts, "advice": adviser.latest}
     done = f"Wrote {count(counts['labels'], 'label')} by {who} to {wanted.output}."
-    return Result(content, done=[done])
+    return Result(content, done=[done] if wanted.output.exists() else ["Wrote no labels."])
 
 
 def _find_user() -> str:

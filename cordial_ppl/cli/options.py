@@ -209,7 +209,7 @@ class Fitting(Tables):
     prior_of: Annotated[Sequence[str], Parameter(metavar="NAME=LOC,SCALE", group=ADVANCED)] = ()
     "Normal prior for a parameter (log scale for positive parameters, log-odds scale for shares)."
     judge: Annotated[str | None, Parameter(metavar="NAME", group=MODEL)] = None
-    "Judge or model that produced READINGS. The command fails if READINGS names another judge."
+    "Judge or model of READINGS, which must not name another or, with --require, lack a name."
     prompt_file: Annotated[Path | None, Parameter(metavar="FILE", group=MODEL)] = None
     "Prompt or rubric used for READINGS. The command fails if READINGS names a different prompt."
 

@@ -185,8 +185,7 @@ def monitor(
     if changed := drift.differ(unread[0], unread[-1]):
         warn(
             f"{unread[-1].mean():.0%} of the texts have no reading in the last table "
-            f"({unread[0].mean():.0%} in the first). The answer describes only the texts that the "
-            "judge rated both times."
+            f"({unread[0].mean():.0%} in the first). The answer is about texts rated both times."
         )
     first = {name: row for row, name in enumerate(compress(names[0], ~unread[0]))}
     scores = np.full((len(first), count), np.nan)
@@ -207,6 +206,9 @@ def monitor(
         if t == count - 1 and not again.all():
             same, rest = sketch(read.logits[again]), sketch(read.logits[~again])
             others = drift.compare(same, rest, fit.scale)
+    if lacking := len({*names[0]} - {*names[-1]}):
+        advice = "If the judge did not rate them, include their rows with empty readings."
+        warn(f"the last table lacks {lacking} of the {len(names[0])} first texts. {advice}")
     monitored = monitoring.monitor(scores, stated, fit.scale, level)
     return monitored._replace(others=others, unread_changed=changed)
 

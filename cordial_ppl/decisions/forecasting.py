@@ -25,6 +25,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import chdtri, ndtr, ndtri, stdtrit
 
+from cordial_ppl.data.checks import check_number
 from cordial_ppl.data.labelling import TextLabels
 from cordial_ppl.decisions.records import as_values, list_fields
 from cordial_ppl.errors import InputError, count
@@ -284,7 +285,7 @@ def forecast(
     out_of_fold: Float[np.ndarray, "n K"] | None,
     values: Float[np.ndarray, " K"],
     outlook: Outlook,
-    counts: Sequence[int] | None = None,
+    counts: Sequence[Any] | None = None,
 ) -> Forecast:
     """Forecast what more labels would give.
 
@@ -310,7 +311,8 @@ def forecast(
     effective = per_text.effective
     if effective < FEWEST or out_of_fold is None:
         return Forecast(n, whole)
-    wanted, predicted = counts or [n * times for times in TIMES], out_of_fold[first]
+    wanted = [int(check_number("counts", each, 1, whole=True)) for each in counts or ()]
+    wanted, predicted = wanted or [n * times for times in TIMES], out_of_fold[first]
     losses = -np.sum(shares * np.log(np.maximum(predicted, FLOOR)), axis=1)
     surprise = float(np.average(losses - entropy(predicted), weights=weights))
     share = effective / (effective + LABELS_TO_BELIEVE)

@@ -93,7 +93,7 @@ def test_the_same_readings_those_that_are_back_and_those_without_relation():
     assert "look 1 showed" in made.describe(FIVE)
     same = watch(np.repeat(texts(20)[:, None], 3, axis=1))
     assert same.answer == "yes" and same.shift == (0, 0, 0) and same.moved == 0
-    assert same.order == pytest.approx(1)
+    assert same.order == pytest.approx(1) and "from a cache" in same.describe(FIVE)
 
 
 def test_copies_of_a_reading_are_no_readings_of_their_own():
@@ -142,6 +142,8 @@ def test_texts_are_found_by_name_and_new_ones_told_apart(fit):
     made = cp.monitor(fit, TEST, np.concatenate([TEST, low]), texts=[names, others])
     assert made.answer == "yes" and made.texts == 40
     assert made.others is not None and made.others.alarm and made.others.texts == (40, 30)
+    with pytest.warns(cp.CordialWarning, match="lacks 10 of the 40 first texts"):
+        assert cp.monitor(fit, TEST, TEST[10:], texts=[names, names[10:]]).texts == 30
     assert "30 new texts" in repr(made) == made.describe(fit.scale) and json.dumps(made.to_dict())
 
 

@@ -37,11 +37,11 @@ class Bias(NamedTuple):
 
     def __str__(self) -> str:
         """Return the bias in one sentence."""
-        side = "low" if self.residual > 0 else "high"
+        side, p = "low" if self.residual > 0 else "high", max(self.p, 1e-3)
         return (
-            f"{self.column} {self.group!r} is rated {abs(self.residual):.2g} too {side} even after "
-            f"calibration ({self.labels} labels; p = {max(self.p, 1e-3):.3f} adjusted for multiple "
-            f"testing). Use estimates by {self.column}, and label more texts from {self.group!r}."
+            f"{self.column} {self.group!r} is rated too {side} even after calibration (by "
+            f"{abs(self.residual):.2g} on average in {self.labels} labels; p = {p:.3f}, adjusted "
+            f"for multiple testing). Use estimates by {self.column}, and label more of its texts."
         )
 
 
