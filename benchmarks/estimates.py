@@ -359,7 +359,7 @@ def run(draw: int, source: str, design: str, n: int) -> Any:
 
 CELLS = [*itertools.product((*COLUMNS, *MADE), DESIGNS, BUDGETS)]
 MEASUREMENTS = (
-    Measurement("estimates", lambda _: CELLS, run, tabulate, 4),
+    Measurement("estimates", lambda _: CELLS, run, tabulate, 2),
     Measurement(
         "estimates-rivals", lambda _: CELLS, run, tabulate_rivals, RIVALS, kept_as="estimates"
     ),

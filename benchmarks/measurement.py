@@ -59,7 +59,8 @@ def average(
     """Average over sets the mean of each, with the standard error of the average.
 
     Draws are independent, what is measured in one draw need not be: the error is that of a ratio
-    of sums over draws in each set.  There is none of a single draw.
+    of sums over draws in each set.  There is none of a single draw, or of
+    draws that agree.
 
     Args:
         name: column of the average; that of its error is called "NAME se".
@@ -77,7 +78,7 @@ def average(
     means = np.bincount(groups, weight * each) / sizes
     parts = np.bincount(clusters, weight * (each - means[groups]) / sizes[groups]) / len(sizes)
     count = len(parts)
-    error = float(np.sqrt(count / (count - 1) * parts @ parts)) if count > 1 else None
+    error = float(np.sqrt(count / (count - 1) * parts @ parts)) or None if count > 1 else None
     return {name: float(means.mean()), f"{name} se": error}
 
 

@@ -2,7 +2,7 @@
 
     python benchmarks/results.py --list
     python benchmarks/results.py estimates stopping --draws 20
-    CORDIAL_DATA=path python benchmarks/results.py          # all of them: hours
+    CORDIAL_DATA=path python benchmarks/results.py          # all, and the paper's page: hours
     python benchmarks/results.py --quick                    # a few cells of each, in minutes
 
 Each program that PROGRAMS lists has some measurements.  What a cell of one gives is appended to a
@@ -67,9 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep-rows", action="store_true", help="take rows of other sources too")
     parser.add_argument("--tables", type=Path, default=TABLES, help="folder of the tables")
     args, every = parser.parse_args(arguments), list_measurements()
-    if unknown := [name for name in args.names if name not in every]:
+    if unknown := [name for name in args.names if name not in (*every, "paper")]:
         parser.error(f"no measurement is called {unknown[0]!r}; --list shows those that there are.")
-    chosen = {name: every[name] for name in args.names or every}
+    chosen = {name: every[name] for name in args.names or every if name != "paper"}
     if args.list:
         print("\n".join(f"{name:24} {summarise(program)}" for name, (program, _) in chosen.items()))
         return 0
@@ -100,7 +100,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if spans[name].start == 0:
             path = args.tables / f"{name}.csv"
             write(table, path, program, spans[name].stop, " or before" * args.keep_rows)
-    return 0
+    if args.quick or (args.names and "paper" not in args.names):
+        return 0
+    page, output = TABLES.parents[1] / "docs/paper.md", args.rows / "paper"
+    command = TABLES.parent / "paper/make.py", "--page", page, "-o", output
+    return subprocess.run([sys.executable, *command], check=False).returncode
 
 
 def list_measurements() -> dict[str, tuple[str, Measurement]]:
@@ -226,7 +230,8 @@ def plain(line: Line, name: str) -> str:
 
 def write(table: list[Line], path: Path, program: str, draws: int, age: str) -> None:
     """Write a table as CSV, with what it was made by; one of more draws stays."""
-    if path.exists() and (most := count_draws(path)) > draws:
+    lines = csv.DictReader(path.read_text("utf-8").splitlines()) if path.exists() else ()
+    if (most := max((int(line.get("draws") or 0) for line in lines), default=0)) > draws:
         print(f"{path} stays: it is of {most} draws, and this run of {draws}", flush=True)
         return
     commit = subprocess.run(
@@ -244,12 +249,6 @@ def write(table: list[Line], path: Path, program: str, draws: int, age: str) -> 
         writer.writeheader()
         writer.writerows({k: round_off(v) for k, v in line.items()} | source for line in table)
     print(f"wrote {path}", flush=True)
-
-
-def count_draws(path: Path) -> int:
-    """Read how many draws a table is of."""
-    with path.open(newline="", encoding="utf-8") as file:
-        return max((int(line.get("draws") or 0) for line in csv.DictReader(file)), default=0)
 
 
 def round_off(value: Any) -> Any:

@@ -106,7 +106,7 @@ MEASUREMENTS = (
         lambda draw: product((20, 60, 100), DESIGNS, (0.1, 0.25, 0.5)),
         run,
         tabulate,
-        16,
+        8,
         needs_data=False,
     ),
 )

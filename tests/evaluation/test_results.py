@@ -156,3 +156,17 @@ def test_errors_are_of_draws_and_sets_count_alike():
     parts = [(-0.5 / 2 - 1 / 3) / 2, (0.5 / 2 + (-2 + 3) / 3) / 2]
     assert made["x se"] == pytest.approx((2 * (parts[0] ** 2 + parts[1] ** 2)) ** 0.5)
     assert average("x", values, [7] * 5)["x se"] is None
+    assert average("x", [1.0] * 4, range(4)) == {"x": 1.0, "x se": None}
+
+
+def test_the_papers_page_is_made_with_all(run, tmp_path, monkeypatch):
+    commands = []
+
+    def note(command, check):
+        commands.append([f"{part}" for part in command])
+        return subprocess.CompletedProcess(command, 3)
+
+    monkeypatch.setattr(results.subprocess, "run", note)
+    assert results.main(["paper", "--rows", f"{tmp_path}"]) == 3
+    (command,) = commands
+    assert command[1].endswith("paper/make.py") and command[3].endswith("docs/paper.md")
