@@ -252,7 +252,7 @@ class Costs:
     person: Annotated[float | None, Parameter(metavar="COST")] = None
     "Cost of asking a person to label a text, in the same unit as the other costs."
     agree: Annotated[float | None, Parameter(metavar="SHARE")] = None
-    "Share of automatic decisions that must agree with people, such as .9; people decide the rest."
+    "Share of automatic decisions that must agree with people, such as .9; people make the others."
     level: Annotated[float, Parameter(metavar="P")] = 0.9
     "Probability that the decisions meet --agree."
     audit: Annotated[float, Parameter(metavar="SHARE")] = 0.05

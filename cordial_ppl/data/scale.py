@@ -215,7 +215,7 @@ class Scale:
             )
         warn(
             f"{noun} are read as numbers from 1 ({quote(first)}) to {self.size} ({quote(last)}), "
-            f"but means go from 0 to {self.size - 1} unless the options are named 1 to {self.size}."
+            f"but means count from 0 to {self.size - 1} unless options are named 1 to {self.size}."
         )
         return replace(self, aliases=names)
 

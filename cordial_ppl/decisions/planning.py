@@ -256,7 +256,7 @@ def _warn_of_sameness(
         warn(
             f"the judge's top choice is {scale.options[stated.argmax()]!r} for {share:.0%} of the "
             f"texts, and its expected scores hardly differ (standard deviation {spread:.2g}). "
-            "A few labels cannot fix readings that do not distinguish texts. Before you label, ask "
+            "A few labels cannot fix readings that are alike for all texts. Before you label, ask "
             "the judge for probabilities, or change the prompt."
         )
 

@@ -45,8 +45,8 @@ LEAST_HOPE = 0.02
 """Share of texts by which the most probable option has to beat the commonest label, or may."""
 
 NO_NEARER = (
-    "Calibrated choices are no closer to the labels than the judge's, but calibration provides "
-    "probabilities and corrects any bias of the judge in means and shares."
+    "Calibrated choices are no closer to the labels than the judge's own, but calibration "
+    "provides probabilities and corrects the judge's bias when you estimate means and shares."
 )
 """What is said where the distance does not fall."""
 

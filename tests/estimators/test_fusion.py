@@ -197,7 +197,7 @@ def test_few_labels_and_none_in_common_leave_the_weights_of_the_prior():
     apart = THREE[:, :2].copy()
     apart[:10, 0] = np.nan
     apart[10:, 1] = np.nan
-    with pytest.warns(cp.CordialWarning, match="'a' and 'b' share no labelled text"):
+    with pytest.warns(cp.CordialWarning, match="'a' and 'b' have no labelled texts in common"):
         found = LogitFusion(readers=("a", "b"), average=False).fit(apart, LABELS)
     assert min(found.weights_.values()) > 0
 

@@ -338,8 +338,8 @@ def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> 
         one, other = (readers[index] for index in apart[0])
         more = f" (and {count(len(apart) - 1, 'more pair')})" if len(apart) > 1 else ""
         warn(
-            f"judges {one!r} and {other!r}{more} share no labelled text, so their weights are "
-            "based on different texts."
+            f"judges {one!r} and {other!r}{more} have no labelled texts in common, so their "
+            "weights are based on different texts."
         )
 
 
