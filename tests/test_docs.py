@@ -77,6 +77,18 @@ def test_links_lead_somewhere(name):
         assert ((ROOT / name).parent / link).exists(), f"{name} links to {link}"
 
 
+def test_one_version_is_stated_everywhere():
+    stated = {
+        "pyproject.toml": 'version = "{}"',
+        "CITATION.cff": "version: {}",
+        "CHANGELOG.md": "## {} (",
+        ".github/actions/cordial/action.yml": "default: cordial-ppl=={}\n",
+    }
+    (version,) = re.findall('^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.M)
+    for path, text in stated.items():
+        assert text.format(version) in (ROOT / path).read_text("utf-8"), path
+
+
 def test_every_public_name_is_in_the_reference():
     named = re.findall(r"^::: cordial_ppl\.(\w+)$", PAGES["docs/reference.md"], re.MULTILINE)
     rooms = {"calibrators", "channels", "priors"}
