@@ -60,9 +60,10 @@ def to_datatree(
         value each), ``log_prior`` (by site, nats, as a density of the unconstrained parameters) and
         ``sample_stats`` (log density ``lp``, of NUTS also ``diverging``, ``energy`` and others; its
         attributes are the diagnostics, and ``draws_are``, which says what a chain is); and
-        ``log_likelihood`` (nats, times the label's weight; the sum of a text's labels),
-        ``posterior_predictive``, ``prior_predictive`` and ``observed_data``, each of ``label`` with
-        dimension ``text``; where texts have several labels, the last three with ``row``.
+        ``log_likelihood`` (nats, times the label's weight), ``posterior_predictive``,
+        ``prior_predictive`` and ``observed_data``, each of ``label`` with dimension ``text``.
+        Where texts have several labels, the log likelihood is that of all ``labels`` of a text, and
+        the others have dimension ``row``.
 
         The channel falls back on the histogram of the labels, which has seen the labels of each
         text.  The log likelihood of a label that was fitted is therefore that under the histogram
@@ -92,15 +93,15 @@ def to_datatree(
     }
     dims, coords = _dimensions(posterior, named, options, readers)
     # One entry a text in the log likelihood, as leaving out takes it; elsewhere one a label.
-    row, texts = "text" if data.count == len(data.labels) else "row", {"text": range(data.count)}
+    row, var = ("text", "label") if data.count == len(data.labels) else ("row", "labels")
     coords[row] = np.arange(len(data.labels))
     tree = from_dict(groups, dims={**dims, "label": [row]}, coords=coords)
     # One number a site, whatever its shape: without the parameter's dimensions.
     sums = {site.parameter: terms[:, site.slice].sum(axis=1) for site in target.sites}
-    left_out = _left_out(posterior, draws, data, logs) @ np.eye(data.count)[data.ranks]
-    more = {"log_prior": sums, "log_likelihood": {"label": left_out}}
-    more = {group: _by_chain(each, chains) for group, each in more.items()}
-    tree.update(from_dict(more, dims={"label": ["text"]}, coords=texts).children)
+    each = np.zeros((data.count, len(draws)))
+    np.add.at(each, data.ranks, _left_out(posterior, draws, data, logs).T)
+    own = {"log_prior": _by_chain(sums, chains), "log_likelihood": _by_chain({var: each.T}, chains)}
+    tree.update(from_dict(own, dims={var: ["text"]}, coords={"text": range(data.count)}).children)
     diagnostics = {
         **posterior.diagnostics._asdict(),
         # Files that trees are kept in know no truth values among attributes.
@@ -166,7 +167,7 @@ def join(trees: Mapping[str, "DataTree"]) -> "DataTree":
         return DataTree(merged)
 
     groups = {group: together(group) for group in ("posterior", "prior")} if trees else {}
-    return DataTree(children={**groups, **trees})
+    return DataTree(children={**trees, **groups})
 
 
 def _labels(

@@ -196,7 +196,7 @@ def fit_stack(texts: Labelled, scale: Scale, settings: Settings) -> Fit:
     names = [member.name for member in members]
     if folds is not None:
         held_out = np.stack([fit.held_out for fit in fits], axis=-1)
-        if below := sorted({names[member] for member in np.argwhere(held_out < 0)[:, -1]}):
+        if below := sorted({names[member] for member in np.argwhere(held_out < -1e-6)[:, -1]}):
             raise ChannelError(f"channel {below[0]!r} predicts negative probabilities. Correct it.")
     mixture = weigh(texts, folds, held_out, *settings.weight_prior(names, texts.count))
     fit = Fit(

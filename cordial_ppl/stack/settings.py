@@ -101,9 +101,8 @@ class Settings:
         check_names("inference", [self.inference], METHODS)
         if not self.names:
             raise InputError("a stack needs at least one channel or calibrator; got none.")
-        taken = (*self.names, "posterior", "prior")  # Which a tree for ArviZ has.
-        if doubled := sorted({name for name in self.names if taken.count(name) > 1}):
-            raise InputError(f"the name {doubled[0]!r} is already taken. Rename the stack member.")
+        if doubled := sorted({name for name in self.names if self.names.count(name) > 1}):
+            raise InputError(f"two stack members are called {doubled[0]!r}. Rename one of them.")
         check_counts(self.weight_counts, self.names)
         object.__setattr__(self, "seed", check_seed(self.seed))
         check_effort(self.effort)

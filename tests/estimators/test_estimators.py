@@ -130,15 +130,13 @@ def mixture(**settings):
 
 
 PRIOR = cp.priors.Prior(np.zeros(5), np.ones(5))
-NAMED_PRIOR = cp.channels.CHANNELS["scalar"]._replace(name="prior")
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: cp.Cordial(inference="exact"), "default, laplace, mode, nuts"),
-        (lambda: cp.Cordial(channels=("mixture",)), "'mixture' is already taken"),
-        (lambda: cp.Cordial(channels=(NAMED_PRIOR,)), "'prior' is already taken"),
+        (lambda: cp.Cordial(channels=("mixture",)), "two stack members .* 'mixture'"),
         (lambda: mixture(calibrators=("foo",)), "accepts only temperature, vector"),
         (lambda: mixture(prior={"location": PRIOR}), "got 'location'"),
         (lambda: mixture(weight_counts={"odd": 1.0}), "accepts only mixture, .*, odds; got 'odd'"),

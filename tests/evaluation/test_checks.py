@@ -80,6 +80,11 @@ def test_a_broken_contract_is_the_one_line(tmp_path, name, words):
             cp.ChannelCalibrator(path).fit(np.eye(5)[[0, 1, 2, 3, 4, 0]], [0, 1, 2, 3, 4, 1])
 
 
+def test_indices_without_a_covariate_may_be_meant_so(tmp_path):
+    report = check_channel(write_channel(tmp_path, "short"), checks=PROMISES)
+    assert report["indices"].status == "warn" and "size 3" in report["indices"].words
+
+
 def test_a_fit_refuses_negative_probabilities(tmp_path):
     texts = cp.synthetic.reviews(40)
     with pytest.raises(cp.ChannelError, match="'negative' predicts negative probabilities"):
@@ -102,7 +107,6 @@ def test_examples_of_no_covariate_are_warned_of(tmp_path, five, name, uses):
         pytest.param("tails", "order of saturated readings", marks=pytest.mark.nightly),
         ("cut_gradient", "gradients"),
         ("beyond", "indices"),
-        ("short", "indices"),
     ],
 )
 def test_a_broken_promise_fails_in_its_line(tmp_path, five, name, line):

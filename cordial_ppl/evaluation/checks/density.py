@@ -78,8 +78,9 @@ def check_indices(trial: Trial) -> Finding | None:
     names = [name for name in trial.labelled.covariates if name not in count_levels(target.channel)]
     size = message.rstrip(" .").rpartition(" ")[2]
     advice = f" (if {names[0]!r} is the index: LEVELS = {{{names[0]!r}: {size}}})" if names else ""
-    words = f"{message.strip().rstrip('.')}. JAX uses the last entry instead{advice}"
-    return Finding("indices", FAIL, words)
+    words = f"{message.strip().rstrip('.')}. JAX uses the last entry instead, or none{advice}"
+    # What is indexed by no covariate may be meant so, and masked.
+    return Finding("indices", FAIL if trial.labelled.covariates else WARN, words)
 
 
 def check_finite(trial: Trial) -> Finding:
