@@ -160,7 +160,7 @@ def monitor(
         answer = NO if (broken := check.evidence >= 1 / (1 - level)) else answer
         content |= {"labels": check.to_dict(), "answer": answer}
         does = "the labels contradict" if broken else "the labels do not contradict"
-        line = f"{does} the calibration (evidence {check.evidence:.3g} to 1). {check.text}"
+        line = f"{does} the calibration. {check.text}"
         text = f"{line}\n{text}" if broken else f"{text}\n{line}"
     return Result(content, text, status=STATUS[answer])
 

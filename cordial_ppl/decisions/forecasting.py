@@ -16,7 +16,6 @@ constants were chosen on real readings (tested in `benchmarks/forecasts.py`).
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -25,7 +24,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import chdtri, ndtr, ndtri, stdtrit
 
-from cordial_ppl.data.checks import check_number
+from cordial_ppl.data.checks import check_list, check_number
 from cordial_ppl.data.labelling import TextLabels
 from cordial_ppl.decisions.records import as_values, list_fields
 from cordial_ppl.errors import InputError, count
@@ -285,7 +284,7 @@ def forecast(
     out_of_fold: Float[np.ndarray, "n K"] | None,
     values: Float[np.ndarray, " K"],
     outlook: Outlook,
-    counts: Sequence[Any] | None = None,
+    counts: Any = None,
 ) -> Forecast:
     """Forecast what more labels would give.
 
@@ -303,6 +302,8 @@ def forecast(
     """
     first, shares, weights = per_text
     n, whole = len(first), outlook.texts
+    wanted = () if counts is None else check_list("counts", counts)
+    wanted = [int(check_number("counts", each, 1, whole=True)) for each in wanted]
     if whole < n:
         raise InputError(
             f"a forecast needs all texts, with and without labels; got {whole} texts for {n} "
@@ -311,7 +312,6 @@ def forecast(
     effective = per_text.effective
     if effective < FEWEST or out_of_fold is None:
         return Forecast(n, whole)
-    wanted = [int(check_number("counts", each, 1, whole=True)) for each in counts or ()]
     wanted, predicted = wanted or [n * times for times in TIMES], out_of_fold[first]
     losses = -np.sum(shares * np.log(np.maximum(predicted, FLOOR)), axis=1)
     surprise = float(np.average(losses - entropy(predicted), weights=weights))

@@ -128,7 +128,7 @@ class Monitored(NamedTuple):
             reason = f": {more or f'rate at least {max(ENOUGH, 2 * self.texts)} texts'}"
         if self.first and not self.alarm:
             reason += f" (today); look {self.first} showed evidence of a change"
-        how = ", including noise" if self.moved else ": all readings may come from a cache"
+        how = ", including noise" if self.moved else ": equal to the first, maybe from a cache"
         moved = moved or [f"text scores moved by {self.moved:.2f}{how}"]
         order = [f"rank correlation of the scores {self.order:.2f}"] * (self.order == self.order)
         if self.order <= REVERSED and self.texts >= ENOUGH:

@@ -59,11 +59,10 @@ class LabelCheck(NamedTuple):
         """The figures in a sentence."""
         worse = self.alarm or self.evidence >= 1 / RATE
         how = "worse than expected" if worse else "about as well as expected"
-        evidence = f", evidence {self.evidence:.3g} to 1" * (worse > self.alarm)
         return (
             f"The calibrator predicts the labels of {count(self.labels, 'new text')} {how}: log "
             f"loss {self.loss:.2f} nats, expected {self.expected:.2f} ({self.lower:.2f} to "
-            f"{self.upper:.2f}), p = {self.p:.2g}{evidence}"
+            f"{self.upper:.2f}), p = {self.p:.2g}, evidence {self.evidence:.3g} to 1"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -100,8 +100,8 @@ def to_datatree(
     sums = {site.parameter: terms[:, site.slice].sum(axis=1) for site in target.sites}
     each = np.zeros((data.count, len(draws)))
     np.add.at(each, data.ranks, _left_out(posterior, draws, data, logs).T)
-    own = {"log_prior": _by_chain(sums, chains), "log_likelihood": _by_chain({var: each.T}, chains)}
-    tree.update(from_dict(own, dims={var: ["text"]}, coords={"text": range(data.count)}).children)
+    new = {"log_prior": _by_chain(sums, chains), "log_likelihood": _by_chain({var: each.T}, chains)}
+    tree.update(from_dict(new, dims={var: ["text"]}, coords={"text": range(data.count)}).children)
     diagnostics = {
         **posterior.diagnostics._asdict(),
         # Files that trees are kept in know no truth values among attributes.

@@ -97,7 +97,7 @@ def read_annotators(
     raise SettingNeeded(
         f"{columns.path}: each {columns.origin.get('item_id', 'item_id')} must be unique; "
         f"{item} is in {lines}.",
-        "Keep only one of these rows, or specify the column of annotators",
+        "Keep only one of these rows, or specify the annotator column",
         "annotator",
         name if name and tells else PLACEHOLDER,
     )

@@ -93,7 +93,7 @@ def test_the_same_readings_those_that_are_back_and_those_without_relation():
     assert "look 1 showed" in made.describe(FIVE)
     same = watch(np.repeat(texts(20)[:, None], 3, axis=1))
     assert same.answer == "yes" and same.shift == (0, 0, 0) and same.moved == 0
-    assert same.order == pytest.approx(1) and "from a cache" in same.describe(FIVE)
+    assert same.order == pytest.approx(1) and "maybe from a cache" in same.describe(FIVE)
 
 
 def test_copies_of_a_reading_are_no_readings_of_their_own():

@@ -40,8 +40,8 @@ class Bias(NamedTuple):
         side, p = "low" if self.residual > 0 else "high", max(self.p, 1e-3)
         return (
             f"{self.column} {self.group!r} is rated too {side} even after calibration (by "
-            f"{abs(self.residual):.2g} on average in {self.labels} labels; p = {p:.3f}, adjusted "
-            f"for multiple testing). Use estimates by {self.column}, and label more of its texts."
+            f"{abs(self.residual):.2g} on average in {self.labels} labels; adjusted p = {p:.3f}). "
+            f"Use estimates by {self.column}, and label more texts from {self.group!r}."
         )
 
 
