@@ -20,6 +20,7 @@ from cordial_ppl.tables.choices import Choice, open_columns
 from cordial_ppl.tables.columns import (
     finite,
     list_distinct,
+    list_filled,
     name_items,
     named,
     passed_through,
@@ -147,8 +148,7 @@ def read_scale(path: str | Path, **chosen: Any) -> Scale:
     choice = Choice(**chosen)
     columns = lay_out(open_columns(path, choice, needed=False), choice.label, choice.annotator)
     with naming(path):
-        labels = [*filter(None, list_distinct(columns, "label"))]
-        return scale_of_ratings(labels, choice.options, "labels")
+        return scale_of_ratings(list_filled(columns, "label"), choice.options, "labels")
 
 
 def read_labels(path: str | Path, scale: Scale, **chosen: Any) -> LabelTable:

@@ -85,6 +85,8 @@ def test_one_label_a_text(as_json, cordial, refused, tmp_path):
 def test_what_is_wrong_is_said(cordial, refused, tables, tmp_path):
     readings, labels, _ = tables
     refused("l.csv: labels alone do not show|--options 1,2,3,4,5", "agree", labels)
+    write_table(tmp_path / "m.csv", {"item_id": [*"abc"], "a": ["1", "NA", "5"], "b": [*"245"]})
+    refused("m.csv|found '1', '2', '4', '5'.|1,2,3,4,5", "agree", "m.csv", "--label", "a,b")
     assert "agree LABELS [READINGS]" in cordial("agree", "-h").stdout
     refused("l.csv|'team'|--cluster", "agree", labels, *SCALE, "--cluster", "team")
     refused("r.csv|'wrods'|--text", "agree", labels, readings, "--text", "wrods")
