@@ -358,7 +358,7 @@ def test_numbers_and_dates_are_put_in_order(fitted, order):
     ],
 )
 def test_what_is_neither_is_refused(fitted, order, found):
-    with pytest.raises(cp.InputError, match=f"order must be .* a time zone .*; got {found}"):
+    with pytest.raises(cp.InputError, match=f"order must be .* a time zone; got {found}"):
         fitted.predict_in_order(
             PROBS[: len(order)], LABELS[: len(order)], ["x"] * len(order), order
         )
