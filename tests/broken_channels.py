@@ -47,6 +47,10 @@ BODIES = {
     "negative": "    tilt = 0.06 * offset * (options[None] - 2.0)\n"
     "    probs = jax.nn.softmax(readings.logits, axis=1) + tilt\n"
     "    observe(None, labels, probs=probs)\n",
+    "remainder": "    far = options[None] - mean[:, None] - offset\n"
+    "    probs = jax.nn.softmax(-3.0 * far**2, axis=1)\n"
+    "    last = 1.0 - probs[:, :-1].sum(axis=1, keepdims=True)\n"
+    "    observe(None, labels, probs=jnp.concatenate([probs[:, :-1], last], axis=1))\n",
     "plate": "    with numpyro.plate('user', 3):\n"
     "        own = numpyro.sample('own', dist.Normal(0.0, 1.0))\n"
     "    centre = mean + own[readings.covariates['user'].astype(int)]\n" + END,

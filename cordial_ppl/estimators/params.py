@@ -1,7 +1,6 @@
 """Settings of an estimator, by scikit-learn's convention: what its constructor was given.
 
-This takes the place of ``sklearn.base.BaseEstimator``, whose import takes about as long as all
-other imports of a fit together.
+This takes the place of ``sklearn.base.BaseEstimator``, whose import would delay the start.
 """
 
 from inspect import Parameter, signature

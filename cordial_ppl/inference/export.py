@@ -154,7 +154,8 @@ def join(trees: Mapping[str, "DataTree"]) -> "DataTree":
 
     Returns:
         A tree with these as children, and with groups ``posterior`` and ``prior`` whose variables
-        are those of all channels, named after channel and parameter: "mixture.offset".
+        are those of all channels, named after channel and parameter: "mixture.offset".  A channel
+        of the name of a group has no child of its own.
     """
     from xarray import DataTree, merge
 

@@ -89,6 +89,9 @@ def test_a_fit_refuses_negative_probabilities(tmp_path):
     texts = cp.synthetic.reviews(40)
     with pytest.raises(cp.ChannelError, match="'negative' predicts negative probabilities"):
         cp.Cordial(channels=[write_channel(tmp_path, "negative")]).fit(texts.logits, texts.labels)
+    # Rounding is none.
+    near = -2.0 * (np.arange(5) - texts.labels[:, None] - 0.1) ** 2
+    cp.Cordial(channels=[write_channel(tmp_path, "remainder")]).fit(near, texts.labels)
 
 
 @pytest.mark.parametrize(("name", "uses"), [("undefined", "length"), ("sound", "no covariate")])

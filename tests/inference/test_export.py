@@ -19,7 +19,7 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.readings import Readings, label_histogram
 from cordial_ppl.estimators.fusion.fusion_fit import JOINT
 from cordial_ppl.estimators.stack import Stack
-from cordial_ppl.inference.export import draw_options
+from cordial_ppl.inference.export import draw_options, join
 
 pytestmark = pytest.mark.literal
 NOTHING = float("nan")
@@ -204,6 +204,13 @@ def test_arviz_summarises_and_compares(posteriors):
     alone = {name: losses(each).elpd for name, each in trees.items()}
     assert compared.index[0] == max(alone, key=lambda name: alone[name])
     assert set(az.psense(tree).data_vars) == names
+
+
+def test_groups_of_all_channels_win_over_a_channel_of_their_name(posteriors):
+    tree = posteriors["mixture"].to_datatree()
+    joined: Any = join({"prior": tree, "mixture": tree})
+    assert {"prior.offset", "mixture.offset"} <= {*joined["prior"].data_vars}
+    assert {*az.summary(joined).index} >= {"prior.offset", "mixture.offset"}
 
 
 def test_labels_of_one_text_are_left_out_together():
