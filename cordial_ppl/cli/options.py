@@ -156,6 +156,8 @@ class Columns:
     "Column with the judge's ratings, one per text; requires --options."
     reverse: bool = False
     "Reverse the judge's scale if it runs in the opposite direction to the labels' scale."
+    rating_range: Annotated[tuple[str, ...] | None, listing("WORST,BEST")] = None
+    "Judge's worst and best possible rating, such as 0,100, if the labels use other options."
     keep_form: Annotated[bool, Parameter(group=OUTPUT)] = False
     "Write CSV files in the format of READINGS: same separator, decimal mark and id column."
     round: Rounding = None

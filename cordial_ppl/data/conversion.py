@@ -8,7 +8,7 @@ from jaxtyping import Float64
 from cordial_ppl.data.containers import as_objects, ordered_categories
 from cordial_ppl.data.number_table import GIVEN, NumberTable, Source
 from cordial_ppl.data.numerals import is_missing
-from cordial_ppl.data.ratings import read_ratings, scale_of_ratings
+from cordial_ppl.data.ratings import Ends, read_ratings, scale_of_ratings
 from cordial_ppl.errors import InputError, name_row, name_rows, warn
 
 SUM_TOLERANCE = 1e-3
@@ -76,7 +76,7 @@ def readings_from_counts(
 
 
 def readings_from_ratings(
-    ratings: Any, options: Any = None, *, round: bool | str = False
+    ratings: Any, options: Any = None, *, round: bool | str = False, rating_range: Ends = None
 ) -> Float64[np.ndarray, "n K"]:
     """Turn hard ratings, one stated option per text, into logits: log((1{r = k} + a) / (1 + a K)).
 
@@ -90,12 +90,15 @@ def readings_from_ratings(
             categorical or a polars Enum.
         round: how to round ratings between options, such as averages of samples (see
             `round_labels`); True means "half-up".
+        rating_range: the judge's worst and best possible rating, such as (0, 100), if people label
+            on another scale. Ratings are rescaled linearly to the numbers of the options, and are
+            split between the two nearest options unless `round` says otherwise.
 
     Returns:
         Log-probabilities [n, K] (nats), not centred.
 
     Raises:
-        InputError: a rating is not an option, or all ratings are missing.
+        InputError: a rating is not an option or is outside the range, or all ratings are missing.
         SettingNeeded: the options are unknown (the message proposes options that fit the ratings),
             or ratings lie between options.
     """
@@ -109,10 +112,11 @@ def readings_from_ratings(
     if not rated.size:
         raise InputError("every rating is missing. At least one text needs a rating.")
     options = ordered_categories(ratings) if options is None else options
-    scale = scale_of_ratings(cells[rated], options)
+    scale = scale_of_ratings(cells[rated] if rating_range is None else (), options)
     logits = np.full((len(cells), scale.size), np.nan)
     how = "half-up" if round is True else round or None
-    logits[rated] = read_ratings(cells[rated], scale, lambda i: name_row(int(rated[i])), round=how)
+    chosen = {"round": how, "ends": rating_range}
+    logits[rated] = read_ratings(cells[rated], scale, lambda i: name_row(int(rated[i])), **chosen)
     if len(rated) < len(cells):
         absent = np.setdiff1d(np.arange(len(cells)), rated)
         warn(

@@ -9,8 +9,18 @@ from jaxtyping import Float64
 
 from cordial_ppl.data.numerals import parse_number
 from cordial_ppl.data.rounding import round_as_chosen
-from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import SettingNeeded, Where, list_names, name_row
+from cordial_ppl.data.scale import OTHER_SCALE, Scale
+from cordial_ppl.errors import (
+    InputError,
+    SettingNeeded,
+    Where,
+    list_names,
+    name_row,
+    name_rows,
+    quote,
+)
+
+Ends = Sequence[Any] | None
 
 WIDEST = 21
 """Options at most that are proposed as whole numbers."""
@@ -40,15 +50,18 @@ def scale_of_ratings(
     finite = sorted({number for number in numbers if number is not None})
     distinct = sorted({str(rating) for rating in ratings})
     proposal = ("WORST", "...", "BEST")
-    if len(finite) == len({*numbers}):
+    if finite and len(finite) == len({*numbers}):
         distinct = [f"{number:g}" for number in finite]
         # Tools write -1 for none.
         finite = finite[1:] if finite[0] == -1 and min(finite[1:], default=0) > 0 else finite
         first, last = math.floor(min(finite[0], 1)), math.ceil(finite[-1])
         whole = tuple(map(str, range(first, max(last, first + 1) + 1)))
         proposal = whole if len(whole) <= WIDEST else proposal
+    problem = f"{noun} alone do not show which options the scale has"
+    if distinct:
+        problem += f"; found {list_names(distinct)}"
     raise SettingNeeded(
-        f"{noun} alone do not show which options the scale has; found {list_names(distinct)}.",
+        f"{problem}. {OTHER_SCALE}" if distinct and noun == "ratings" else f"{problem}.",
         "Name all options in order, for example",
         "options",
         proposal,
@@ -56,7 +69,7 @@ def scale_of_ratings(
 
 
 def read_ratings(
-    ratings: Any, scale: Scale, where: Where = name_row, *, round: str | None = None
+    ratings: Any, scale: Scale, where: Where = name_row, *, round: Any = None, ends: Ends = None
 ) -> Float64[np.ndarray, "n K"]:
     r"""Turn hard ratings into logits.
 
@@ -69,20 +82,39 @@ def read_ratings(
         ratings: numbers or names of options, [n].
         scale: the K options.
         where: names the place of a rating in messages.
-        round: how ratings between options are rounded, as labels are.
+        round: how ratings between options are rounded, as labels are; "split" if they have a range.
+        ends: the worst and the best rating that are possible, if people label on another scale: a
+            line leads from them to the numbers of the first and the last option.
 
     Returns:
         Log-probabilities [n, K] (nats), not centred.
 
     Raises:
-        InputError: a rating is no option.
-        SettingNeeded: ratings lie between options, and nothing says how to round them.
+        InputError: a rating is no option, or outside the range.
+        SettingNeeded: ratings lie between options, and nothing says how to round them; or they may
+            have a range.
     """
+    if ends is not None:
+        ratings, round = _rescale(ratings, ends, scale, where), round or "split"
     positions = scale.locate(ratings, where=where, noun="ratings")
     rows, options, weights = round_as_chosen(positions, scale, round, where, "ratings")
     shares = np.zeros((len(positions), scale.size))
     shares[rows, options] = weights
     return np.log((shares + PSEUDO_COUNT) / (1 + PSEUDO_COUNT * scale.size))
+
+
+def _rescale(ratings: Any, ends: Sequence[Any], scale: Scale, where: Where) -> list[float]:
+    """Turn numbers between two ends into numbers between the first and the last option's."""
+    limits, numbers = (np.array([*map(parse_number, some)], float) for some in (ends, ratings))
+    if limits.shape != (2,) or not np.ptp(limits) > 0:
+        problem = f"the worst and the best rating must be two different numbers; got {list(ends)}."
+        raise SettingNeeded(problem, "Name them in this order", "rating_range", ("0", "100"))
+    shares = (numbers - limits[0]) / (limits[1] - limits[0])
+    if len(outside := np.flatnonzero(~((shares >= 0) & (shares <= 1)))):
+        first, places = quote(ratings[outside[0]]), name_rows(outside, where)
+        named = " to ".join(f"{end:g}" for end in limits)
+        raise InputError(f"ratings must be numbers from {named}; found {first} in {places}.")
+    return np.interp(shares, (0, 1), scale.numerals[[0, -1]]).tolist()
 
 
 def state(logits: Float64[np.ndarray, "n K"]) -> tuple[Float64[np.ndarray, "n K"], str]:

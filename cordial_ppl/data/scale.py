@@ -25,6 +25,10 @@ from cordial_ppl.errors import InputError, SettingNeeded, Where, list_names, nam
 SHOWN = 3
 """Wrong labels that a message quotes."""
 
+OTHER_SCALE = (
+    "If people label on another scale than the judge's, list the options of the labels and pass "
+    "the judge's range: --rating-range WORST,BEST, or rating_range=(WORST, BEST) in Python."
+)
 
 MOST = 201
 """Options of a scale, at most, as 0..200."""
@@ -331,6 +335,8 @@ class Scale:
             names = tuple(str(first + i) for i in range(self.size))
             advice = f"If your scale starts at {first}, name the options"
             return SettingNeeded(message, advice, "options", names)
+        if noun == "ratings" and None not in numbers:
+            message += f" {OTHER_SCALE}"
         if all(self._between(cells[i]) is not None for i in bad):
             message += " Use round_labels to round labels that lie between options."
         return InputError(message + PLAIN * any(has_thousands(cells[i]) for i in bad))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.data.ratings import read_ratings
+from cordial_ppl.data.ratings import Ends, read_ratings
 from cordial_ppl.decisions.answers import reader_of
 from cordial_ppl.errors import InputError, list_names
 from cordial_ppl.estimators.bulk.predictor import LEVEL, name_predictions
@@ -15,12 +15,14 @@ from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.stack.entering import predict_all
 
 
-def open_calibrator(path: str | Path) -> Callable[[Any], dict[str, Any]]:
+def open_calibrator(path: str | Path, rating_range: Ends = None) -> Callable[[Any], dict[str, Any]]:
     """Load a calibrator of ratings, and return the function that calibrates one.
 
     Args:
         path: its file, from `cordial fit` with ratings of the same judge, such as those that
             `cordial read` takes from the tool's log.
+        rating_range: the worst and the best score of the tool, such as (0, 1), if the labels have
+            other options; as in the fit (`readings_from_ratings`).
 
     Returns:
         A function of a rating, an option's name or a number, which may lie between options; it
@@ -43,7 +45,8 @@ def open_calibrator(path: str | Path) -> Callable[[Any], dict[str, Any]]:
     def calibrate(rating: Any) -> dict[str, Any]:
         if isinstance(rating, bool | np.bool_) and scale.size > 2:
             raise InputError(f"the score must be one of {list_names(scale.options)}; got {rating}.")
-        logits = read_ratings([rating], scale, lambda _: "the score", round="split")
+        how = {"round": "split", "ends": rating_range}
+        logits = read_ratings([rating], scale, lambda _: "the score", **how)
         probs, _, *ends = predict_all(fitted.fit_, logits, LEVEL)
         return {name: cell for name, (cell,) in name_predictions(scale, probs, *ends).items()}
 

@@ -12,18 +12,27 @@ class CalibratedMetric(BaseMetric):
     """Calibrate the scores that a metric gives.
 
     Args:
-        metric: the metric, such as ``GEval(...)``; its scores are on the calibrator's scale.
+        metric: the metric, such as ``GEval(...)``; its scores are on the calibrator's scale, or
+            in a range.
         calibrator: the calibrator's file.
         threshold: the least expected label that passes; by default nothing passes or fails.
+        rating_range: the metric's worst and best score, usually (0, 1), if the labels have other
+            options; as in the fit.
 
     Attributes:
         score: the expected label on the calibrator's scale.
         score_breakdown: the metric's own score, and the probabilities.
     """
 
-    def __init__(self, metric: Any, calibrator: str | Path, threshold: float | None = None):
+    def __init__(
+        self,
+        metric: Any,
+        calibrator: str | Path,
+        threshold: float | None = None,
+        rating_range: tuple[float, float] | None = None,
+    ):
         self.metric, self.threshold = metric, threshold
-        self.calibrate = open_calibrator(calibrator)
+        self.calibrate = open_calibrator(calibrator, rating_range)
         self.async_mode, self.evaluation_model = metric.async_mode, metric.evaluation_model
 
     def measure(self, test_case: Any, *args: Any, **settings: Any) -> float:

@@ -39,6 +39,8 @@ class Choice:
             readings.
         reverse: Whether the reader's scale runs the other way than the labels': its first option
             is their last.
+        rating_range: The worst and the best rating that are possible, if the labels have other
+            options; see `read_ratings`.
         keep_form: Whether what is written of the table has its form; see `write_table`.
         round: How ratings and labels between options, such as averages, are rounded: "half-up",
             "nearest-even" or "split", which makes two labels of one; see `round_labels`.
@@ -57,6 +59,7 @@ class Choice:
     id: Sequence[str] = ()
     rating: str | None = None
     reverse: bool = False
+    rating_range: Sequence[Any] | None = None
     keep_form: bool = False
     round: str | None = None
     label: Sequence[str] = ()
@@ -79,7 +82,8 @@ def open_columns(path: str | Path, choice: Choice, *, needed: bool = True) -> Co
         InputError: There is no such task.
         SettingNeeded: A column has another name, or texts are of several tasks.
     """
-    columns = replace(read_columns(path), reverse=choice.reverse, keep_form=choice.keep_form)
+    how = {name: getattr(choice, name) for name in ("reverse", "rating_range", "keep_form")}
+    columns = replace(read_columns(path), **how)
     task, rating = choice.task, choice.rating
     columns = replace(columns, apart=tuple(spell(columns, name) or name for name in choice.apart))
     columns = identify(columns, choice.id)

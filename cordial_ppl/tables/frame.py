@@ -32,6 +32,7 @@ class Columns:
         keep_form: Whether text files are written like this one: separator, decimal sign, id column.
         apart: Columns that are named for something, and have no meaning by their names.
         reverse: Whether the readings' scale runs the other way than the labels'.
+        rating_range: The worst and the best rating, if the labels have other options.
         origin: Names in the file of columns that have another here.
     """
 
@@ -44,6 +45,7 @@ class Columns:
     keep_form: bool = False
     apart: tuple[str, ...] = ()
     reverse: bool = False
+    rating_range: Sequence[Any] | None = None
     origin: dict[str, str] = field(default_factory=dict)
 
     @cached_property

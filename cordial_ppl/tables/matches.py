@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from cordial_ppl.data.numerals import is_missing, parse_number
-from cordial_ppl.data.scale import Scale
+from cordial_ppl.data.scale import OTHER_SCALE, Scale
 from cordial_ppl.errors import (
     FileError,
     InputError,
@@ -117,8 +117,7 @@ def _compare_scales(size: int, *sides: tuple[Path, Sequence[str]]) -> None:
     if all(fits[:2]) and not fits[2]:
         (here, there), (first, second) = [", ".join(f"{n:g}" for n in of) for of in values], sides
         problem = f"{first[0]} has the ratings {here}, but {second[0]} has the labels {there}"
-        advice = "Change one of the columns so that both use the same options."
-        raise InputError(f"{problem}. The two scales differ. {advice}")
+        raise InputError(f"{problem}. The two scales differ. {OTHER_SCALE}")
 
 
 def _check_tasks(readings: ReadingTable, labels: LabelTable) -> None:

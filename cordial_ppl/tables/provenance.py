@@ -72,6 +72,8 @@ def read_provenance(table: ReadingTable, rows: Int64[np.ndarray, " n"] | None = 
     """
     columns, made = table.columns, {"judge": [*table.readers]}
     made["direction"] = ["reversed" if columns.reverse else "as stated"]
+    if columns.rating_range:
+        made["direction"][0] += f", ratings {' to '.join(map(str, columns.rating_range))}"
     for name, start in COLUMNS.items():
         starts = (f"{start}_",) if table.readers and name in MADE else ()
         for column in columns.free:

@@ -212,7 +212,8 @@ class ReadingTable:
                 cells = columns.collect("rating").with_row_index("")
                 same = cells.select(pl.first("").over("rating")).to_series()
                 first, places = np.unique(same, return_inverse=True)
-                read = partial(read_ratings, scale=self.scale, round=self.round)
+                ends = columns.rating_range
+                read = partial(read_ratings, scale=self.scale, round=self.round, ends=ends)
                 try:
                     values = read(as_list(cells["rating"][first]))
                 except InputError:  # The message names all rows.

@@ -251,7 +251,9 @@ def _scale_of_ratings(columns: Columns, options: Any) -> Scale:
     chosen = None if options is None else Scale.of(options)
     with naming(columns.path):
         if cells:
-            return scale_of_ratings(cells, chosen or categories)
+            # Ratings on another scale say nothing of the options.
+            counted = () if columns.rating_range else cells
+            return scale_of_ratings(counted, chosen or categories)
         if isinstance(options, Scale):
             return options
         raise InputError("column 'rating' is empty in all rows.")

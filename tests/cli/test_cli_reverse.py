@@ -70,6 +70,25 @@ def test_ratings_are_turned_round(here, cordial, turned):
     assert outputs[0] == outputs[1]
 
 
+def test_ratings_on_another_scale(here, cordial, refused, turned):
+    """Labels on a scale from 1 to 5, ratings from 0 to 100; copies of the table stay as it is."""
+    cells, path = read("a.csv"), ("c.csv", "l.csv")
+    write_table("c.csv", cells | {"rating": [(int(each) - 1) * 25 for each in cells["rating"]]})
+    ranged = *RATED, "--rating-range", "0,100"
+    cordial(*fast("calibrate", "a.csv", "l.csv", "-o", "o-a.csv", *RATED))
+    cordial(*fast("calibrate", *path, "-o", "o-c.csv", *ranged))
+    plain, made = read("o-a.csv"), read("o-c.csv")
+    assert made.pop("input_rating") == read("c.csv")["rating"] != plain.pop("input_rating")
+    assert made == plain
+    for options in (RATED, ()):
+        refused("--rating-range WORST,BEST", *fast("fit", *path, "-o", "j.cordial", *options))
+    cordial(*fast("fit", *path, "-o", "j.cordial", *ranged))
+    predict = "predict", "j.cordial", "c.csv", "-o", "o.csv", "--rating-range"
+    assert "direction" not in cordial(*predict, "0,100").stderr
+    said = cordial(*predict, "0,200").stderr
+    assert "0 to 200" in said and "pass the --rating-range" in said and "--reverse" not in said
+
+
 def test_a_calibrator_knows_the_direction(here, cordial, turned):
     """A table that is read the other way than those of the fit is warned of, both ways."""
     for readings, more, other in (("r.csv", (), ("--reverse",)), ("t.csv", ("--reverse",), ())):

@@ -1,6 +1,8 @@
 """Hard ratings: what each becomes, what is asked for, and what is turned away."""
 
 import enum
+import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 import cordial_ppl as cp
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded
 
 OPTIONS = tuple(map(str, range(7)))
@@ -102,10 +105,42 @@ def test_averages_are_rounded_when_it_is_asked_for():
     np.testing.assert_allclose(split, np.array([1, 1, 2.5, 1.5, 1, 1, 1]) / 9)
 
 
+@pytest.mark.parametrize("options", [("1", "2", "3", "4", "5"), (0, 10, 50, 100), "low so high"])
+@pytest.mark.parametrize("ends", [(0, 10), (-1.5, 2), ("100", "0")])
+def test_ratings_on_another_scale_are_rescaled_and_split(options, ends):
+    """The mean of what is stated is on the line from the first option's number to the last's."""
+    options = tuple(options.split()) if isinstance(options, str) else options
+    (worst, best), scale = map(float, ends), Scale.of(options)
+    shares = np.r_[0, 1, np.random.default_rng(0).random(40)]
+    ratings = worst + shares * (best - worst)
+    logits = cp.readings_from_ratings(ratings, options, rating_range=ends)
+    stated, kind = state(as_logits(logits))
+    assert kind == "rating" and stated[:2].argmax(axis=1).tolist() == [0, len(options) - 1]
+    first, last = scale.numerals[[0, -1]]
+    np.testing.assert_allclose(stated @ scale.numerals, first + shares * (last - first), atol=1e-6)
+    turned = cp.readings_from_ratings(ratings, options, rating_range=ends[::-1], round="half-up")
+    assert turned[:2].argmax(axis=1).tolist() == [len(options) - 1, 0]
+
+
+@pytest.mark.filterwarnings("ignore:found no rating for")
+def test_what_is_no_rating_of_a_range():
+    read = partial(cp.readings_from_ratings, options=OPTIONS, rating_range=(0, 100))
+    for wrong in (101, -1, "good", math.inf):
+        with pytest.raises(InputError, match="numbers from 0 to 100; found .* in row 2"):
+            read([None, 50, wrong, 7])
+    for ends in ((), (5,), (5, 5), ("low", "high"), (0, 5, 10)):
+        with pytest.raises(SettingNeeded, match="two different numbers"):
+            read([50], rating_range=ends)
+    with pytest.raises(SettingNeeded) as raised:
+        read([70, 85], options=None)
+    assert (raised.value.setting, raised.value.value) == ("options", ("WORST", "...", "BEST"))
+
+
 @pytest.mark.parametrize(
     ("ratings", "message"),
     [
         ([1, 7], "whole numbers 0..6; found 7 in row 1"),
+        ([1, 9], "whole numbers 0..6; found 9 in row 1.*rating_range"),
         ([None, 7], "found 7 in row 1"),
         (["\u22121"], "must be whole numbers"),
         ([], "every rating is missing"),

@@ -42,6 +42,13 @@ def test_a_rating_is_what_predict_makes_of_it(path, fitted):
             calibrate(wrong)
 
 
+def test_a_score_of_a_range_is_rescaled(path):
+    made = open_calibrator(path, (0, 1))
+    assert made(0.75) == open_calibrator(path)(4) and made(0.5)["mean"] < made(0.6)["mean"]
+    with pytest.raises(cp.InputError, match="from 0 to 1; found 4"):
+        made(4)
+
+
 def test_another_file_is_refused(tmp_path):
     path = tmp_path / "other.cordial"
     for other, named in (

@@ -80,8 +80,12 @@ def warn_of_kind(path: Path, fit: AnyFit, readings: Path, table: ReadingTable) -
     """Warn of readings of another judge, model or prompt than the fit's; say what differs."""
     if others := differences(fit.provenance, read_provenance(table)):
         turned = others[0].startswith("direction ")
-        way = "remove" if table.columns.reverse else "add"
-        advice = f" To read the scale in the same direction as the fit, {way} --reverse." * turned
+        advice, reverse = "", table.columns.reverse
+        if turned:
+            alike = fit.provenance["direction"][0].startswith("reversed") == reverse
+            way = f"{'remove' if reverse else 'add'} --reverse"
+            way = "pass the --rating-range of the fit" if alike else way
+            advice = f" To read the scale as in the fit, {way}."
         if len(others) > turned:
             advice += " A calibrator is valid only for one model with one prompt. Label some of "
             advice += "these texts and fit a new calibrator."
