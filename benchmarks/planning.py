@@ -105,6 +105,6 @@ def tabulate(rows: Sequence[Row]) -> Iterator[Line]:
 
 LOSSES = Means(CELL, "labels set*", alike="set task reader")
 MEASUREMENTS = (
-    Measurement("planning-loss", list_cells, compare_losses, LOSSES, 3),
+    Measurement("planning-loss", list_cells, compare_losses, LOSSES, 10),
     Measurement("planning-means", list_cells, estimate_means, tabulate, 40),
 )
