@@ -51,13 +51,9 @@ class Summary:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Faults, parameters, scores, warnings, the forecast and the verdict, one line each."""
-        additions = (
-            f"channel {name}: {fault}"
-            for name, faults in self.channel_faults.items()
-            for fault in faults
-        )
-        parameters = (f"channel {self.channels[0]}: {fault}" for fault in self.parameters)
-        return (*map(str, self.faults), *parameters, *additions, *self.warnings, *self.closing)
+        named = dict.fromkeys(self.channels, self.parameters) | self.channel_faults
+        parameters = (f"channel {of}: {fault}" for of, faults in named.items() for fault in faults)
+        return (*map(str, self.faults), *parameters, *self.warnings, *self.closing)
 
     @property
     def closing(self) -> tuple[str, ...]:
@@ -86,9 +82,8 @@ class Summary:
             out = ", out of fold" if len(table[0]) > 2 else ""
             lines = (f"  {line}" for line in align(*table))
             blocks.append([f"Accuracy on {self._texts}{out}", *lines])
-        named = [(name, rows) for name, rows in self.channel_faults.items()]
-        named += [(name, self.parameters) for name in self.channels]
-        for name, rows in named:
+        named = self.channel_faults | dict.fromkeys(self.channels, self.parameters)
+        for name, rows in named.items():
             intervals = any(fault.low is not None for fault in rows)
             what = "medians and 90 % intervals" if intervals else "at the mode, without intervals"
             title = f"Parameters of channel {name!r} (weight {self.weights.get(name, 1.0):.2f})"
