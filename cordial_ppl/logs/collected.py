@@ -154,9 +154,7 @@ class Collected:
                 rows.append(row | dict(zip(last, next(cells), strict=False)))
             else:
                 rows.append(row | {"unread": REASONS.get(record.outcome, record.outcome)})
-        names = dict.fromkeys(
-            (*COLUMNS, *(name for row in rows for name in row if name not in last))
-        )
+        names = dict.fromkeys(name for row in (COLUMNS, *rows) for name in row if name not in last)
         columns = {name: [row.get(name) for row in rows] for name in (*names, *last)}
         return {
             name: column
