@@ -36,12 +36,10 @@ class LocalModel:
         self._torch, transformers = load("torch", "local"), load("transformers", "local")
         transformers.utils.logging.set_verbosity_error()
         try:
-            self.tokenizer = transformers.AutoTokenizer.from_pretrained(
-                name, trust_remote_code=False
-            )
-            model = transformers.AutoModelForCausalLM.from_pretrained(
-                name, torch_dtype="auto", trust_remote_code=False
-            )
+            safe = {"trust_remote_code": False}
+            self.tokenizer = transformers.AutoTokenizer.from_pretrained(name, **safe)
+            causal = transformers.AutoModelForCausalLM
+            model = causal.from_pretrained(name, torch_dtype="auto", **safe)
             gpu = self._torch.accelerator.is_available()
             device = self._torch.accelerator.current_accelerator() if gpu else "cpu"
             self.model = (model if gpu else model.float()).to(device).eval()
