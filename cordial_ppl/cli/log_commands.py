@@ -221,11 +221,9 @@ def ask(
         with doing(f"loading {wanted.model}"):
             model = LocalModel(wanted.model, scale.options)
     else:
-        names = ("samples", "max_tokens", "concurrency")
-        limits = {name: getattr(wanted, name) for name in names}
-        model = Chat(
-            wanted.model, wanted.server, wanted.key_variable, options=scale.options, **limits
-        )
+        names = ("key_variable", "samples", "max_tokens", "concurrency")
+        settings = {name: getattr(wanted, name) for name in names}
+        model = Chat(wanted.model, wanted.server, options=scale.options, **settings)
         if model.endpoint != CHAT and (wanted.samples or wanted.permutations > 1):
             raise InputError("a decision model supports neither --samples nor --permutations.")
     path = output.with_name(f"{output.name}.answers.jsonl")
