@@ -40,8 +40,7 @@ from cordial_ppl.tables.workbook import read_sheet
 SINKS = {
     ".csv": pl.LazyFrame.sink_csv,
     ".parquet": pl.LazyFrame.sink_parquet,
-    ".jsonl": pl.LazyFrame.sink_ndjson,
-    ".ndjson": pl.LazyFrame.sink_ndjson,
+    **dict.fromkeys((".jsonl", ".ndjson"), pl.LazyFrame.sink_ndjson),
 }
 """Functions that write a table, by the ending of its name."""
 
