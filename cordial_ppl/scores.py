@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from cordial_ppl.data.checks import check_level, check_number
 from cordial_ppl.data.containers import as_cells, as_numbers
 from cordial_ppl.data.frames import aligned
-from cordial_ppl.data.labelling import as_weights
+from cordial_ppl.data.labelling import as_weights, sum_at
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, name_rows
 from cordial_ppl.runtime.arrays import FLOOR
@@ -154,8 +154,8 @@ def means_given_stated(
         Probabilities [K, K], row c for stated class c; NaN where no text has that class.
     """
     size = probs.shape[1]
-    totals, texts = np.zeros((size, size)), np.bincount(stated, minlength=size)[:, None]
-    np.add.at(totals, stated, probs)
+    texts = np.bincount(stated, minlength=size)[:, None]
+    totals = sum_at(stated, probs, (size, size))
     return np.divide(totals, texts, out=np.full_like(totals, np.nan), where=texts > 0)
 
 

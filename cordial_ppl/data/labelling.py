@@ -33,6 +33,13 @@ def average_ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     return (np.sum(sides, axis=0) + 1) / 2
 
 
+def sum_at(index: Any, values: Any, shape: tuple[Any, ...]) -> Float[np.ndarray, "..."]:
+    """Sum values by the places that they belong to, in an array of zeros of this shape."""
+    sums = np.zeros(shape)
+    np.add.at(sums, index, values)
+    return sums
+
+
 def share_text(texts: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     r"""Weigh the labels of several annotators, :math:`w_i = 1 / m` for a text with m labels.
 
@@ -167,8 +174,7 @@ def by_text(
     counted = np.ones(len(labels)) if weights is None else weights
     ranks = np.arange(len(labels)) if texts is None else rank_texts(texts)
     first = np.sort(np.unique(ranks, return_index=True)[1])
-    sums = np.zeros((len(first), size))
-    np.add.at(sums, (ranks, labels), counted)
+    sums = sum_at((ranks, labels), counted, (len(first), size))
     totals = sums.sum(axis=1)
     return TextLabels(first, sums / totals[:, None], totals)
 

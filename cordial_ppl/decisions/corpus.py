@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
+from cordial_ppl.data.labelling import sum_at
 from cordial_ppl.decisions.effects import GROUP_SCALE
 
 
@@ -36,9 +37,7 @@ class Cells(NamedTuple):
         self, values: Shaped[np.ndarray, "n *K"], rows: Any = slice(None)
     ) -> Float[np.ndarray, "C *K"]:
         """Sum values of texts, or of some of them, by cell."""
-        result = np.zeros((len(self.groups), *values.shape[1:]))
-        np.add.at(result, self.of[rows], values)
-        return result
+        return sum_at(self.of[rows], values, (len(self.groups), *values.shape[1:]))
 
     def total(self, values: Float[np.ndarray, "S C K"]) -> Float[np.ndarray, "S G"]:
         """Sum what is of each cell and option by group."""
@@ -52,9 +51,8 @@ class Cells(NamedTuple):
         self, values: Shaped[np.ndarray, "N *K"], clusters: Int[np.ndarray, " N"]
     ) -> Float[np.ndarray, "clusters C *K"]:
         """Sum values of texts by cluster and cell."""
-        result = np.zeros((clusters.max() + 1, len(self.groups), *values.shape[1:]))
-        np.add.at(result, (clusters, self.of), values)
-        return result
+        shape = clusters.max() + 1, len(self.groups), *values.shape[1:]
+        return sum_at((clusters, self.of), values, shape)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from scipy.special import chdtrc
 from cordial_ppl.data.checks import check_number
 from cordial_ppl.data.containers import unmasked
 from cordial_ppl.data.frames import aligned
-from cordial_ppl.data.labelling import by_text
+from cordial_ppl.data.labelling import by_text, sum_at
 from cordial_ppl.data.ratings import state
 from cordial_ppl.decisions.corpus import Cells, Corpus
 from cordial_ppl.decisions.corpus_draws import PosteriorDraws, sum_draws
@@ -260,8 +260,7 @@ def _find_uneven(names: Sequence[str], corpus: Corpus, seed: int) -> str | None:
     if corpus.clusters is None:
         drawn = rng.multivariate_hypergeometric(texts, len(rows), SIMULATIONS)
     else:
-        cells = np.zeros((corpus.clusters.max() + 1, len(names)))
-        np.add.at(cells, (corpus.clusters, groups), 1)
+        cells = sum_at((corpus.clusters, groups), 1, (corpus.clusters.max() + 1, len(names)))
         labelled = np.bincount(corpus.clusters[rows], minlength=len(cells)) / cells.sum(axis=1)
         drawn = np.stack([rng.permutation(labelled) @ cells for _ in range(SIMULATIONS)])
     if np.mean(apart(drawn) >= apart(labels) - 1e-12) > UNEVEN:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.data.labelling import share_text
+from cordial_ppl.data.labelling import share_text, sum_at
 
 SHARED = 10
 """Texts that two annotators must share for their kappa to count."""
@@ -50,8 +50,7 @@ def compare_people(codes: Codes, texts: Codes, people: Codes, size: int) -> Meas
     one, other = pair(texts)
     couple = np.unique(people[one] * (people.max() + 1) + people[other], return_inverse=True)[1]
     enough = np.bincount(couple)[couple] >= SHARED
-    counts = np.zeros((int(texts.max()) + 1, size))
-    np.add.at(counts, (texts, codes), 1)
+    counts = sum_at((texts, codes), 1, (int(texts.max()) + 1, size))
     compare = _compare(codes[one], codes[other], texts[one], couple, enough)
     return lambda times: {
         "alpha": krippendorff(counts, times),

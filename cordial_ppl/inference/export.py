@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.channels.channel import count_levels
 from cordial_ppl.data.labelled import Labelled, pad_texts
-from cordial_ppl.data.labelling import by_text
+from cordial_ppl.data.labelling import by_text, sum_at
 from cordial_ppl.data.readings import Readings
 from cordial_ppl.inference.case import Case
 from cordial_ppl.inference.importance import resample
@@ -98,8 +98,7 @@ def to_datatree(
     tree = from_dict(groups, dims={**dims, "label": [row]}, coords=coords)
     # One number a site, whatever its shape: without the parameter's dimensions.
     sums = {site.parameter: terms[:, site.slice].sum(axis=1) for site in target.sites}
-    each = np.zeros((data.count, len(draws)))
-    np.add.at(each, data.ranks, _left_out(posterior, draws, data, logs).T)
+    each = sum_at(data.ranks, _left_out(posterior, draws, data, logs).T, (data.count, len(draws)))
     new = {"log_prior": _by_chain(sums, chains), "log_likelihood": _by_chain({var: each.T}, chains)}
     tree.update(from_dict(new, dims={var: ["text"]}, coords={"text": range(data.count)}).children)
     diagnostics = {

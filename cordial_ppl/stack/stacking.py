@@ -9,7 +9,7 @@ import math
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from cordial_ppl.data.labelling import rank_texts
+from cordial_ppl.data.labelling import rank_texts, sum_at
 from cordial_ppl.runtime.arrays import FLOOR
 
 MIN_LABELS = 8
@@ -74,8 +74,7 @@ def earned_counts(
     excess = np.log(np.exp(logs) @ (kept / kept.sum()))[:, None] - logs
     mean = share @ excess
     # What is said of one text goes together.
-    apart = np.zeros((ranks.max() + 1, len(counts)))
-    np.add.at(apart, ranks, share[:, None] * (excess - mean))
+    apart = sum_at(ranks, share[:, None] * (excess - mean), (ranks.max() + 1, len(counts)))
     score = np.maximum(mean / (np.sqrt(np.sum(apart**2, axis=0)) + LEAST_ERROR), 0.0)
     return kept + (counts - kept) * np.exp(-0.5 * score**2)
 
