@@ -40,6 +40,13 @@ def sum_at(index: Any, values: Any, shape: tuple[Any, ...]) -> Float[np.ndarray,
     return sums
 
 
+def sum_by(codes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Sum values by code, 0 and up, which each has in the last axis; codes without any are none."""
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    return np.add.reduceat(values[..., order], starts, -1) if len(starts) else values
+
+
 def share_text(texts: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     r"""Weigh the labels of several annotators, :math:`w_i = 1 / m` for a text with m labels.
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int, Int64
 
+from cordial_ppl.data.labelling import sum_by
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.permutation import adjusted_p
 from cordial_ppl.decisions.records import list_fields
@@ -155,10 +156,7 @@ def _permute(
     excess = np.vstack([first, draws]) - n / total * pooled
     both = np.empty((len(excess), 2))
     for column, (groups, ordered) in enumerate([(option, False), (step, True)]):
-        order = np.argsort(groups, kind="stable")
-        starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
-        deviation = np.add.reduceat(excess[:, order], starts, axis=1)
-        each = np.add.reduceat(pooled[order], starts).astype(float)
+        deviation, each = sum_by(groups, excess), sum_by(groups, pooled).astype(float)
         if ordered:
             deviation, below = deviation.cumsum(axis=1)[:, :-1], each.cumsum()[:-1]
             weights = each[:-1] / (below * (total - below))

@@ -27,6 +27,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from cordial_ppl.data.labelling import sum_by
+
 GROUP_SCALE, CORPUS_SCALE = 0.25, 0.085
 """Scales of the half-normal priors of tau, in units of the range of the values: on five options a
 class and a third of one.  The corpus's scale weighs the calibrator's mean and that of
@@ -157,7 +159,7 @@ def draw_effects(
     first, home = np.unique(marks, axis=0, return_index=True, return_inverse=True)[1:]
     home = home.ravel()
     mass = np.bincount(home, weights, len(first))
-    means = _sum_by(home, turned * weights) / mass
+    means = sum_by(home, turned * weights) / mass
     within = np.sum(weights * turned**2, axis=2) - np.sum(mass * means**2, axis=2)
     parts = [
         _Part(factor._replace(codes=factor.codes[first], slope=slope[first]), mass, scales, chains)
@@ -182,13 +184,6 @@ def draw_effects(
     return Effects(np.tile(np.arange(chains), STATES), basis, levels, tau, np.concatenate(sigma))
 
 
-def _sum_by(codes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Sum values by code, 0 and up without gaps, which each has in the last axis."""
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    return np.add.reduceat(values[..., order], starts, -1) if len(starts) else values
-
-
 class _Part:
     """The state of one factor: effects of the levels that have residuals, and tau, by axis."""
 
@@ -198,7 +193,7 @@ class _Part:
         self.factor, self.scales = factor, factor.scale * scales[:, None]
         self.seen, self.codes = np.unique(factor.codes, return_inverse=True)
         self.slope, self.weight = slope, slope * mass
-        self.size = _sum_by(self.codes, slope**2 * mass)
+        self.size = sum_by(self.codes, slope**2 * mass)
         alone = np.zeros(factor.count, bool) if factor.alone is None else factor.alone
         self.alone = alone[self.seen]
         self.effects = np.zeros((*shape, len(self.seen)))
@@ -216,7 +211,7 @@ class _Part:
         logs = np.broadcast_to(-0.5 * (grid / self.scales) ** 2, (*self.tau.shape[:2], GRID))
         size = np.where(self.size > 0, self.size, 1e-9)
         noise = variance / size
-        mean = _sum_by(self.codes, left * self.weight) / size
+        mean = sum_by(self.codes, left * self.weight) / size
         # A level at a time, for which arrays fit the caches; one logarithm for several.
         for levels in itertools.batched(np.flatnonzero(~self.alone), TOGETHER):
             product, squares = 1.0, 0.0
