@@ -10,6 +10,12 @@ from jaxtyping import Bool, Float, Int, Shaped
 from cordial_ppl.data.labelling import sum_at
 from cordial_ppl.decisions.effects import GROUP_SCALE
 
+Draws = Float[np.ndarray, "S C K"]
+"""Draws of a number for each cell and option."""
+
+Values = Float[np.ndarray, " K"]
+"""The value of each option."""
+
 
 class Cells(NamedTuple):
     """Texts that are of one group, of one group of the plan, and of one verdict of the judge.
@@ -39,11 +45,11 @@ class Cells(NamedTuple):
         """Sum values of texts, or of some of them, by cell."""
         return sum_at(self.of[rows], values, (len(self.groups), *values.shape[1:]))
 
-    def total(self, values: Float[np.ndarray, "S C K"]) -> Float[np.ndarray, "S G"]:
+    def total(self, values: Draws) -> Float[np.ndarray, "S G"]:
         """Sum what is of each cell and option by group."""
         return np.add.reduceat(values.sum(axis=2), self.starts, axis=1)
 
-    def shares(self, values: Float[np.ndarray, "S C K"]) -> Float[np.ndarray, "S C K"]:
+    def shares(self, values: Draws) -> Draws:
         """Scale what is of each cell and option to sum to one in each group."""
         return values / self.total(values)[:, self.groups, None]
 
@@ -75,7 +81,7 @@ class Corpus:
 
     rows: Int[np.ndarray, " n"]
     labels: Float[np.ndarray, "n K"]
-    value: Float[np.ndarray, " K"]
+    value: Values
     weights: Float[np.ndarray, " n"]
     groups: Int[np.ndarray, " N"]
     scale: float = GROUP_SCALE

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaincinv
 
-from cordial_ppl.decisions.corpus import Corpus
+from cordial_ppl.decisions.corpus import Corpus, Draws
 from cordial_ppl.decisions.tilting import tilt
 
 POOLED = 3
@@ -23,9 +23,7 @@ LEAST = 1e-9
 """Least variance, as a share of that of what is drawn."""
 
 
-def sample_texts(
-    counts: Float[np.ndarray, "S C K"], texts: Corpus, rng: np.random.Generator
-) -> Float[np.ndarray, "S C K"]:
+def sample_texts(counts: Draws, texts: Corpus, rng: np.random.Generator) -> Draws:
     """Draw the population that texts were drawn from one by one.
 
     A group of few texts tells its variance less well than all groups tell theirs: it is drawn to
@@ -57,12 +55,12 @@ def sample_texts(
 
 
 def sample_clusters(
-    counts: Float[np.ndarray, "S C K"],
-    noise: Float[np.ndarray, "S C K"],
+    counts: Draws,
+    noise: Draws,
     parts: Float[np.ndarray, "clusters C K"],
     texts: Corpus,
     rng: np.random.Generator,
-) -> Float[np.ndarray, "S C K"]:
+) -> Draws:
     """Draw the population that whole clusters were drawn from.
 
     Args:
@@ -106,13 +104,13 @@ def sample_clusters(
 
 
 def _add_errors(
-    counts: Float[np.ndarray, "S C K"],
-    errors: Float[np.ndarray, "S C K"],
+    counts: Draws,
+    errors: Draws,
     masses: Float[np.ndarray, "S G"],
     degrees: Float[np.ndarray, " G"],
     texts: Corpus,
     rng: np.random.Generator,
-) -> Float[np.ndarray, "S C K"]:
+) -> Draws:
     """Add Student-t errors to the shares of groups, which have so much of all texts."""
     # One quantile for all: what groups have in common still cancels in their differences.
     wide = np.sqrt(degrees / 2 / gammaincinv(degrees / 2, rng.random((len(counts), 1))))

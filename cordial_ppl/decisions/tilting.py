@@ -4,6 +4,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import logit
 
+from cordial_ppl.decisions.corpus import Draws, Values
+
 EDGE = 1e-4
 """Least distance of a mean from the ends of the scale, in units of its range; less is no share."""
 
@@ -16,14 +18,13 @@ CLOSE, TINY = 1e-9, 1e-12
 RAKES = 10
 """Scalings of the options of cells to those of their group."""
 
+Groups = Int[np.ndarray, " C"]
+"""The group of each cell, in order."""
+
 
 def tilt_cells(
-    shares: Float[np.ndarray, "S C K"],
-    base: Float[np.ndarray, "S C K"],
-    sizes: Float[np.ndarray, " C"],
-    value: Float[np.ndarray, " K"],
-    groups: Int[np.ndarray, " C"],
-) -> Float[np.ndarray, "S C K"]:
+    shares: Draws, base: Draws, sizes: Float[np.ndarray, " C"], value: Values, groups: Groups
+) -> Draws:
     """Take near distributions of cells that add up to those near the shares of their group.
 
     If each cell were tilted by itself, an option that is rare in some of them would vary less in
@@ -51,11 +52,11 @@ def tilt_cells(
 
 
 def rake(
-    shares: Float[np.ndarray, "S C K"],
+    shares: Draws,
     weights: Float[np.ndarray, " C"],
     totals: Float[np.ndarray, "S G K"],
-    groups: Int[np.ndarray, " C"],
-) -> Float[np.ndarray, "S C K"]:
+    groups: Groups,
+) -> Draws:
     """Scale the options of a group's cells alike, so that together they have the group's shares.
 
     Source: Deming and Stephan (1940), "On a least squares adjustment of a sampled frequency table
@@ -88,11 +89,7 @@ def rake(
     return np.moveaxis(near, 0, 2).copy()
 
 
-def tilt(
-    shares: Float[np.ndarray, "S C K"],
-    value: Float[np.ndarray, " K"],
-    groups: Int[np.ndarray, " C"],
-) -> Float[np.ndarray, "S C K"]:
+def tilt(shares: Draws, value: Values, groups: Groups) -> Draws:
     """Take near distributions of the same mean where shares are negative: an exponential tilt.
 
     Args:
