@@ -188,7 +188,7 @@ class Lanes(Problem):
         for first in range(0, normal.shape[1], STEPS_AT_ONCE):
             some = normal[:, first : first + STEPS_AT_ONCE]
             part = uniform[:, first : first + STEPS_AT_ONCE]
-            stretched = self.do(_stretch, around, some)
+            stretched = self.do(Gaussian.stretch, around, some[..., :-1])
             begin, _ = self._run(begin, around.mean, state.temper, part, some, stretched, True)
         return state._replace(
             particles=begin.particles, log_step=begin.log_step, acceptance=begin.rate
@@ -221,10 +221,6 @@ class Lanes(Problem):
         arrays = [begin, mean, temper, *padded]
         number = np.int32(2 * steps + moving)
         return _pcn(self.target, self.mesh)(self.prior, data, arrays, number)
-
-
-def _stretch(around: Gaussian, normal: Array) -> Array:
-    return around.stretch(normal[..., :-1])
 
 
 def _choose(active: Array, new: State, old: State) -> State:
