@@ -156,11 +156,7 @@ def _search(target: Target, mesh: Mesh) -> Callable[..., Ends]:
 
 
 def _predict(
-    target: Target,
-    cases: Sequence[Case],
-    report: Labelled,
-    mesh: Mesh,
-    sampled: Sampled,
+    target: Target, cases: Sequence[Case], report: Labelled, mesh: Mesh, sampled: Sampled
 ) -> tuple[list[CaseFit], Float[np.ndarray, "C m K"]]:
     """Predict the report by points of all labels and held-out texts by the others, and collect."""
     problems, points, begin, collect = sampled

@@ -250,10 +250,7 @@ def _weigh(scores: Array, weights: Any) -> Array:
 
 
 def build_target(
-    channel: Channel,
-    size: int,
-    covariates: tuple[str, ...] = (),
-    readers: int | None = None,
+    channel: Channel, size: int, covariates: tuple[str, ...] = (), readers: int | None = None
 ) -> Target:
     """Trace a channel once and describe its flat parameter vector.
 
