@@ -64,31 +64,30 @@ def fit_odds(
     pulls[:, size - 1 :] = (penalty / data.divisors.reshape(data.shape)).reshape(-1, 1)
     reached = np.tri(size - 1).T[None, :, :, None]
 
-    def parts(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Compute gaps between thresholds, edges, and the edges' derivatives."""
+    def parts(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Compute gaps between thresholds, edges, their derivatives, and the slopes at them."""
         logits, gaps = some(data.logits, at), np.exp(x[:, 1 : size - 1])
         apart = _thresholds(x[:, :1], gaps)[:, :, None] - x[:, None, size - 1 :] @ logits
         steps = np.concatenate([np.ones((len(x), 1)), gaps], axis=1)
         slopes = np.empty((len(x), 2 * size - 1, size - 1, rows))
         slopes[:, : size - 1] = steps[:, :, None, None] * reached
         slopes[:, size - 1 :] = -logits[:, :, None]
-        return gaps, apart, slopes.reshape(len(x), 2 * size - 1, -1)
+        excess = below[at] * expit(apart) - above[at] * expit(-apart)
+        return gaps, apart, slopes.reshape(len(x), 2 * size - 1, -1), excess
 
     def loss(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        gaps, apart, slopes = parts(x, at)
+        gaps, apart, slopes, excess = parts(x, at)
         inside = np.expm1(-gaps)
         value = 0.5 * (pulls[at] * x**2).sum(axis=1) - (inner[at] * np.log(-inside)).sum(axis=1)
         value -= (above[at] * log_expit(apart) + below[at] * log_expit(-apart)).sum(axis=(1, 2))
-        excess = below[at] * expit(apart) - above[at] * expit(-apart)
         slope = pulls[at] * x + (slopes @ excess.reshape(len(x), -1, 1))[:, :, 0]
         slope[:, 1 : size - 1] -= inner[at] * gaps / np.expm1(gaps)
         return value, slope
 
     def hessian(x: np.ndarray, at: np.ndarray) -> np.ndarray:
-        gaps, apart, slopes = parts(x, at)
+        gaps, apart, slopes, excess = parts(x, at)
         bend = ((above + below)[at] * expit(apart) * expit(-apart)).reshape(len(x), 1, -1)
         curvature = (bend * slopes) @ slopes.swapaxes(1, 2)
-        excess = below[at] * expit(apart) - above[at] * expit(-apart)
         ratio = gaps / np.expm1(gaps)
         further = pulls[at]
         # Thresholds are convex in the log gaps; only positive curvature is kept.
