@@ -148,9 +148,7 @@ class CalibratorMember:
         sets = [merged.texts.labels, *(merged.masks if case.masks else ())]
         counted = merged.texts.weights, merged.folds
         params = calibrator.fit(merged.texts.logits, np.stack(sets), *counted)
-        fits = [
-            CalibratorFit(calibrator, type(params)(*parts)) for parts in zip(*params, strict=True)
-        ]
+        fits = [CalibratorFit(calibrator, each) for each in map(type(params), *params)]
         if case.folds is None:
             return CaseFit(fits[0], None)
         held_out = np.empty((len(texts.labels), texts.logits.shape[-1]))
