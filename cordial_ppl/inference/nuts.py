@@ -140,9 +140,8 @@ def sample_nuts(
         divergences=int(np.sum(transitions["diverging"])),
         chains=method.chains,
     )
-    return Draws(
-        points, np.full(len(points), 1 / len(points)), diagnostics, transitions=transitions
-    )
+    weights = np.full(len(points), 1 / len(points))
+    return Draws(points, weights, diagnostics, transitions=transitions)
 
 
 @lru_cache(maxsize=64)
