@@ -14,6 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from cordial_ppl.runtime.arrays import EPS
+
 DOWN = 1e-4
 """What a step must gain at least, of what the slope at its start promises."""
 
@@ -31,8 +33,6 @@ NEAR = 0.01
 
 MAX_LENGTH = 10.0
 """Longest step in the Euclidean norm, unless a function bends downwards; the first is at most 1."""
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 class Ends(NamedTuple):

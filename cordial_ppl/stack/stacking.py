@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from cordial_ppl.data.labelling import rank_texts, sum_at
-from cordial_ppl.runtime.arrays import FLOOR
+from cordial_ppl.runtime.arrays import EPS, FLOOR
 
 MIN_LABELS = 8
 """With fewer labels fitted weights would be noise: the prior's are used."""
@@ -21,7 +21,6 @@ LEAST_ERROR = 0.01
 MAX_ROUNDS = 2000
 """Few are needed, unless members lack texts, where Newton's step is a rougher guess."""
 
-EPS = float(np.finfo(np.float64).eps)
 LEAST = EPS**2
 
 

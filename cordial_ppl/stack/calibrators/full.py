@@ -20,7 +20,7 @@ from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.inference.case import Case
 from cordial_ppl.inference.laplace import find_modes
 from cordial_ppl.inference.target import build_target
-from cordial_ppl.runtime.arrays import AnyArray
+from cordial_ppl.runtime.arrays import EPS, TINY, AnyArray
 from cordial_ppl.stack.calibrators.samples import (
     BatchLogits,
     BatchLogProbs,
@@ -30,8 +30,8 @@ from cordial_ppl.stack.calibrators.scaling import Vector, vector_log_probs
 STRENGTHS = np.array([0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0])
 
 MAX_ROUNDS = 5000
-TOLERANCE = float(np.finfo(np.float64).eps) ** 0.6
-TINY, FARTHEST = float(np.finfo(np.float64).tiny), 1e6
+TOLERANCE = EPS**0.6
+FARTHEST = 1e6
 
 
 class Full(NamedTuple):

@@ -6,12 +6,12 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import log_softmax, softmax
 
+from cordial_ppl.runtime.arrays import EPS
 from cordial_ppl.stack.calibrators.samples import some
 
 Points = Float[np.ndarray, "A P"]
 Which = Int[np.ndarray, " A"]
 
-EPS = float(np.finfo(np.float64).eps)
 
 DOWN = 1e-4
 """What a step must gain at least, of what the slope at its start promises."""

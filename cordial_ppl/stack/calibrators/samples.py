@@ -11,10 +11,9 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from cordial_ppl.data.labelling import rank_texts
-from cordial_ppl.runtime.arrays import FLOOR, AnyArray
+from cordial_ppl.runtime.arrays import EPS, FLOOR, AnyArray
 
 FOLDS = 4
-EPS = float(np.finfo(np.float64).eps)
 
 BatchLogits = Float[AnyArray, "*#sets n K"]
 """Readings of one sample, or of several: leading axes are broadcast against those of labels."""

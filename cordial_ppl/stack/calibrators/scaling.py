@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_softmax, logsumexp, softmax
 
-from cordial_ppl.runtime.arrays import AnyArray
-from cordial_ppl.stack.calibrators.regression import EPS, fit_softmax
+from cordial_ppl.runtime.arrays import EPS, TINY, AnyArray
+from cordial_ppl.stack.calibrators.regression import fit_softmax
 from cordial_ppl.stack.calibrators.samples import BatchLogits, BatchLogProbs, Samples
 
 LOWEST, HIGHEST = 0.05, 200.0
@@ -24,8 +24,6 @@ HALVINGS = 55
 
 RIDGE = 1e-3
 """Default pull towards the raw reading; without it a class without labels has no optimum."""
-
-TINY = float(np.finfo(np.float64).tiny)
 
 
 class Temperature(NamedTuple):
