@@ -141,7 +141,9 @@ class Reader(NamedTuple):
         elif low > 0 or high < 0:
             words = f"labels are {size}{unit} {more} than ratings on average, possibly by chance"
         rows.append(("bias", signed.overall, words))
-        for option in self._shown:
+        last, commonest = len(self.texts) - 1, int(np.argmax(self.texts))
+        middle = max(last // 2, (last + 1) // 2, key=lambda option: self.texts[option])
+        for option in sorted({0, middle, last, commonest}):
             if (bias := signed.bias[option]) is not None:
                 size, more = number(abs(bias.value), 2), "higher" if bias.value > 0 else "lower"
                 if size == "0" or bias.low <= 0 <= bias.high:
@@ -176,12 +178,6 @@ class Reader(NamedTuple):
         if self.stated_spread > self.spread.high:
             return f"under-confident: {words}"
         return f"about as confident as it should be: {words}"
-
-    @property
-    def _shown(self) -> list[int]:
-        last = len(self.texts) - 1
-        middle = max(last // 2, (last + 1) // 2, key=lambda option: self.texts[option])
-        return sorted({0, middle, last, int(np.argmax(self.texts))})
 
 
 def assess(fit: Fit) -> Reader:
