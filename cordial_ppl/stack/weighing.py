@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.special import softmax
 
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.smoothing import smooth_histogram
@@ -114,8 +115,7 @@ def shares_of(
 
 def stated(logits: Float[np.ndarray, "n *readers K"]) -> Float[np.ndarray, "n K"]:
     """Turn the raw reading into probabilities; of several readers, the mean of those present."""
-    raw = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    raw /= raw.sum(axis=-1, keepdims=True)
+    raw = softmax(logits, axis=-1)
     return raw if raw.ndim == 2 else np.nanmean(raw, axis=1)
 
 
