@@ -137,8 +137,7 @@ class LabelledRecord(Record):
         fitting = ((self.labels >= 0) & (self.labels < size)).all()
         require(fitting, "some labels are not options of the scale")
         require(self.weights.min(initial=1) > 0, "some label weights are not positive")
-        fields = self.labels, self.covariates, self.weights, self.texts, self.salt
-        return Labelled(logits, *fields)
+        return self.give(Labelled, logits=logits)
 
 
 class AnyFitRecord(Record):
