@@ -265,9 +265,6 @@ class Estimator[F: AnyFit](Parameters, ABC):
         """Describe the judge's errors in plain words."""
         return answers.describe(self.fit_).text
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "fit_")
-
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags
 

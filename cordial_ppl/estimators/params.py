@@ -64,7 +64,7 @@ class Parameters:
         return clone
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "scale_")
+        return hasattr(self, "classes_")
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import Tags, TargetTags
