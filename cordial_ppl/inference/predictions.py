@@ -122,13 +122,10 @@ def _predict(target: Target) -> Callable[..., Any]:
             each, start = [probs[..., option] for option in range(len(values))], index * tile
             mean = jnp.stack([weights @ part for part in each])
             positions = jax.lax.dynamic_slice_in_dim(values, start, tile, 1)
-            expected = sum(
-                position[None] * part for position, part in zip(positions, each, strict=True)
-            )
-            return (
-                jax.lax.dynamic_update_slice_in_dim(total[0], mean, start, 1),
-                jax.lax.dynamic_update_slice_in_dim(total[1], expected, start, 1),
-            )
+            pairs = zip(positions, each, strict=True)
+            expected = sum(position[None] * part for position, part in pairs)
+            update = jax.lax.dynamic_update_slice_in_dim
+            return update(total[0], mean, start, 1), update(total[1], expected, start, 1)
 
         shapes = (len(values), rows), (len(draws), rows)
         nothing = tuple(jnp.zeros(shape, dtype) for shape in shapes)
