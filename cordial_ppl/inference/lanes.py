@@ -184,15 +184,13 @@ class Lanes(Problem):
     def move(self, state: State, normal: Any, uniform: Any) -> State:
         """Move the particles of states at their powers of the likelihood."""
         around, step = state.around, state.log_step
-        begin = self.do(init_pcn, state.particles, around, step)
+        end = self.do(init_pcn, state.particles, around, step)
         for first in range(0, normal.shape[1], STEPS_AT_ONCE):
             some = normal[:, first : first + STEPS_AT_ONCE]
             part = uniform[:, first : first + STEPS_AT_ONCE]
             stretched = self.do(Gaussian.stretch, around, some[..., :-1])
-            begin, _ = self._run(begin, around.mean, state.temper, part, some, stretched, True)
-        return state._replace(
-            particles=begin.particles, log_step=begin.log_step, acceptance=begin.rate
-        )
+            end, _ = self._run(end, around.mean, state.temper, part, some, stretched, True)
+        return state._replace(particles=end.particles, log_step=end.log_step, acceptance=end.rate)
 
     def do(self, stage: Callable[..., Any], *args: Any, **settings: Any) -> Any:
         """Do what concerns one problem at a time."""
