@@ -154,13 +154,12 @@ def draw_heatmap(axis: Any, probs: Float[np.ndarray, "K K"], most: float = 1.0) 
         most: the probability of the darkest colour.
     """
     axis.imshow(probs, cmap="Blues", vmin=0, vmax=most)
+    width = min(0.8, 8 / len(probs))
     for y, row in enumerate(probs):
         if np.isnan(row).all():
             axis.axhspan(y - 0.5, y + 0.5, fill=False, hatch="/////", ec=PEOPLE, lw=0)
         else:
             edges = y + np.array([-0.5, 0.5, 0.5, -0.5, -0.5])
-            axis.plot(
-                edges, edges[[0, 0, 1, 1, 0]], color=INK, lw=min(0.8, 8 / len(probs)), marker=""
-            )
+            axis.plot(edges, edges[[0, 0, 1, 1, 0]], color=INK, lw=width, marker="")
     axis.tick_params(length=0)
     axis.spines[:].set_visible(True)
