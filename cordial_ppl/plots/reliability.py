@@ -8,7 +8,7 @@ from scipy.stats import beta
 
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.judge import LEVEL
+from cordial_ppl.decisions.judge import LEVELS
 from cordial_ppl.errors import InputError
 from cordial_ppl.plots.figure import (
     INK,
@@ -132,8 +132,7 @@ def thresholds(
             bins = group(predicted, int(np.clip(len(predicted) // TEXTS, 1, MOST)), DECIMALS)
             counts = [(below[rows].sum(), len(rows), predicted[rows].sum()) for rows in bins]
             hits, sizes, sums = np.array(counts).T
-            ends = (1 - LEVEL) / 2, (1 + LEVEL) / 2
-            low, high = (beta.ppf(end, hits + 0.5, sizes - hits + 0.5) for end in ends)
+            low, _, high = (beta.ppf(end, hits + 0.5, sizes - hits + 0.5) for end in LEVELS)
             x, seen = sums / sizes, hits / sizes
             x[(x < END) | (x > 1 - END)] += BESIDE * (index - (len(shown) - 1) / 2)
             bars = np.maximum([seen - low, high - seen], 0)
