@@ -90,8 +90,7 @@ class ReadingTable:
         """
         if self.checked is not None:
             return self.checked
-        logits = self._convert(warn_of_unread)
-        return logits[:, ::-1].copy() if self.columns.reverse else logits
+        return self._convert(warn_of_unread)
 
     @property
     def unread(self) -> Bool[np.ndarray, " n"]:
@@ -230,7 +229,7 @@ class ReadingTable:
                     source = source._replace(tell=lambda _: None)
                 values = values if convert is None else convert(values, source=source)
             logits[rows] = as_logits(values, source=source)[places]
-        return logits
+        return logits[:, ::-1].copy() if self.columns.reverse else logits
 
     def _read_rows(self) -> tuple[Int64[np.ndarray, " r"], Columns]:
         """Return the rows of the texts that were read, and the table of these alone."""
@@ -261,6 +260,8 @@ def open_readings(path: str | Path, **chosen: Any) -> ReadingTable:
     (per,) = find_columns(columns, [choice.per], "user", USERS) if choice.per else (None,)
     columns = select(columns, "reader", choice.reader)
     layout = find_layout(columns, choice.options)
+    if choice.rating_range and layout[1] != "rating":
+        raise InputError(f"{columns.path} has a column per option; a rating range is for ratings.")
     return count_unread(ReadingTable(columns, *layout, round=choice.round, per=per))
 
 

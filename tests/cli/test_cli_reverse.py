@@ -73,20 +73,28 @@ def test_ratings_are_turned_round(here, cordial, turned):
 def test_ratings_on_another_scale(here, cordial, refused, turned):
     """Labels on a scale from 1 to 5, ratings from 0 to 100; copies of the table stay as it is."""
     cells, path = read("a.csv"), ("c.csv", "l.csv")
-    write_table("c.csv", cells | {"rating": [(int(each) - 1) * 25 for each in cells["rating"]]})
+    stated = np.array(cells["rating"], float)
+    stated += np.where(stated < 5, np.arange(TEXTS) % 3 / 4, 0)
+    write_table("a.csv", cells | {"rating": stated})
+    write_table("c.csv", cells | {"rating": (stated - 1) * 25})
     ranged = *RATED, "--rating-range", "0,100"
-    cordial(*fast("calibrate", "a.csv", "l.csv", "-o", "o-a.csv", *RATED))
+    cordial(*fast("calibrate", "a.csv", "l.csv", "-o", "o-a.csv", *RATED, "--round", "split"))
     cordial(*fast("calibrate", *path, "-o", "o-c.csv", *ranged))
     plain, made = read("o-a.csv"), read("o-c.csv")
     assert made.pop("input_rating") == read("c.csv")["rating"] != plain.pop("input_rating")
     assert made == plain
+    refused("a column per option", "fit", "r.csv", "l.csv", "-o", "j.cordial", *ranged[2:])
     for options in (RATED, ()):
         refused("--rating-range WORST,BEST", *fast("fit", *path, "-o", "j.cordial", *options))
     cordial(*fast("fit", *path, "-o", "j.cordial", *ranged))
     predict = "predict", "j.cordial", "c.csv", "-o", "o.csv", "--rating-range"
-    assert "direction" not in cordial(*predict, "0,100").stderr
+    assert "direction" not in cordial(*predict, "0.0,100").stderr
+    assert read("o.csv") == {**made, "input_rating": read("c.csv")["rating"]}
+    # Twice turned round.
+    assert "remove --reverse" in cordial(*predict, "100,0", "--reverse").stderr
+    assert read("o.csv")["mean"] == made["mean"]
     said = cordial(*predict, "0,200").stderr
-    assert "0 to 200" in said and "pass the --rating-range" in said and "--reverse" not in said
+    assert "0 to 200" in said and "use the --rating-range" in said and "--reverse" not in said
 
 
 def test_a_calibrator_knows_the_direction(here, cordial, turned):
@@ -94,7 +102,11 @@ def test_a_calibrator_knows_the_direction(here, cordial, turned):
     for readings, more, other in (("r.csv", (), ("--reverse",)), ("t.csv", ("--reverse",), ())):
         cordial(*fast("fit", readings, "l.csv", "-o", "j.cordial", *more))
         predict = "predict", "j.cordial", readings, "-o", "o.csv"
-        assert "direction" not in cordial(*predict, *more).stderr
+        told = cordial(*predict, *more).stderr
+        assert "direction" not in told and "differ" not in told
+        predicted = read("o.csv")
+        cordial(*fast("calibrate", readings, "l.csv", "-o", "o.csv", *more))
+        assert predicted == read("o.csv")
         said = cordial(*predict, *other).stderr
         assert "direction" in said and "fit another" not in said
         assert ("add --reverse" in said) == bool(more) == ("remove --reverse" not in said)
