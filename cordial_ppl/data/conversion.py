@@ -115,8 +115,9 @@ def readings_from_ratings(
     scale = scale_of_ratings(cells[rated] if rating_range is None else (), options)
     logits = np.full((len(cells), scale.size), np.nan)
     how = "half-up" if round is True else round or None
-    chosen = {"round": how, "ends": rating_range}
-    logits[rated] = read_ratings(cells[rated], scale, lambda i: name_row(int(rated[i])), **chosen)
+    logits[rated] = read_ratings(
+        cells[rated], scale, lambda i: name_row(int(rated[i])), round=how, ends=rating_range
+    )
     if len(rated) < len(cells):
         absent = np.setdiff1d(np.arange(len(cells)), rated)
         warn(

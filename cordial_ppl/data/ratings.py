@@ -57,11 +57,10 @@ def scale_of_ratings(
         first, last = math.floor(min(finite[0], 1)), math.ceil(finite[-1])
         whole = tuple(map(str, range(first, max(last, first + 1) + 1)))
         proposal = whole if len(whole) <= WIDEST else proposal
-    problem = f"{noun} alone do not show which options the scale has"
-    if distinct:
-        problem += f"; found {list_names(distinct)}"
+    cited = f"; found {list_names(distinct)}" if distinct else ""
+    other = f" {OTHER_SCALE}" if distinct and noun == "ratings" else ""
     raise SettingNeeded(
-        f"{problem}. {OTHER_SCALE}" if distinct and noun == "ratings" else f"{problem}.",
+        f"{noun} alone do not show which options the scale has{cited}.{other}",
         "Name all options in order, for example",
         "options",
         proposal,
@@ -69,7 +68,12 @@ def scale_of_ratings(
 
 
 def read_ratings(
-    ratings: Any, scale: Scale, where: Where = name_row, *, round: Any = None, ends: Ends = None
+    ratings: Any,
+    scale: Scale,
+    where: Where = name_row,
+    *,
+    round: str | None = None,
+    ends: Ends = None,
 ) -> Float64[np.ndarray, "n K"]:
     r"""Turn hard ratings into logits.
 
@@ -94,27 +98,37 @@ def read_ratings(
         SettingNeeded: ratings lie between options, and nothing says how to round them; or they may
             have a range.
     """
-    if ends is not None:
-        ratings, round = _rescale(ratings, ends, scale, where), round or "split"
-    positions = scale.locate(ratings, where=where, noun="ratings")
+    if ends is None:
+        positions = scale.locate(ratings, where=where, noun="ratings")
+    else:
+        positions, round = _rescale(ratings, ends, scale, where), round or "split"
     rows, options, weights = round_as_chosen(positions, scale, round, where, "ratings")
     shares = np.zeros((len(positions), scale.size))
     shares[rows, options] = weights
     return np.log((shares + PSEUDO_COUNT) / (1 + PSEUDO_COUNT * scale.size))
 
 
-def _rescale(ratings: Any, ends: Sequence[Any], scale: Scale, where: Where) -> list[float]:
-    """Turn numbers between two ends into numbers between the first and the last option's."""
-    limits, numbers = (np.array([*map(parse_number, some)], float) for some in (ends, ratings))
-    if limits.shape != (2,) or not np.ptp(limits) > 0:
-        problem = f"the worst and the best rating must be two different numbers; got {list(ends)}."
-        raise SettingNeeded(problem, "Name them in this order", "rating_range", ("0", "100"))
-    shares = (numbers - limits[0]) / (limits[1] - limits[0])
+def _rescale(ratings: Any, ends: Any, scale: Scale, where: Where) -> Float64[np.ndarray, " n"]:
+    """Turn ratings between two ends into positions on the scale, which may lie between options."""
+    limits, order = check_ends(ends), np.argsort(scale.numerals)
+    numbers = np.array([*map(parse_number, ratings)], float)
+    shares = np.round((numbers - limits[0]) / (limits[1] - limits[0]), 9)
     if len(outside := np.flatnonzero(~((shares >= 0) & (shares <= 1)))):
-        first, places = quote(ratings[outside[0]]), name_rows(outside, where)
+        first, places = quote(ratings[outside[0]]), name_rows(outside[:1], where)
         named = " to ".join(f"{end:g}" for end in limits)
         raise InputError(f"ratings must be numbers from {named}; found {first} in {places}.")
-    return np.interp(shares, (0, 1), scale.numerals[[0, -1]]).tolist()
+    values = np.interp(shares, (0, 1), scale.numerals[[0, -1]])
+    return np.round(np.interp(values, scale.numerals[order], order), 9)
+
+
+def check_ends(ends: Any) -> Float64[np.ndarray, " 2"]:
+    """Read the worst and the best rating; raise a `SettingNeeded` if they are no two numbers."""
+    cells = [*ends] if isinstance(ends, Sequence | np.ndarray) and not isinstance(ends, str) else []
+    limits = np.array([*map(parse_number, cells)], float)
+    if limits.shape != (2,) or not np.ptp(limits) > 0:
+        problem = f"the worst and the best rating must be two different numbers; got {quote(ends)}."
+        raise SettingNeeded(problem, "Name them in this order", "rating_range", ("0", "100"))
+    return limits
 
 
 def state(logits: Float64[np.ndarray, "n K"]) -> tuple[Float64[np.ndarray, "n K"], str]:

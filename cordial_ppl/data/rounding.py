@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from cordial_ppl.data.numerals import is_counting
-from cordial_ppl.data.scale import Scale
+from cordial_ppl.data.scale import OTHER_SCALE, Scale
 from cordial_ppl.errors import InputError, SettingNeeded, Where
 
 ROUNDINGS = ("half-up", "nearest-even", "split")
@@ -88,7 +88,7 @@ def round_as_chosen(
         raise SettingNeeded(
             f"{noun} must be options; found {between.size} of {len(positions)} between two "
             f"options, for example {scale.at(positions[between[:1]])[0]:g} in "
-            f"{where(int(between[0]))}.",
+            f"{where(int(between[0]))}." + f" {OTHER_SCALE}" * (noun == "ratings"),
             f"Round {noun} half-up or nearest-even, or split each between the two nearest options",
             "round",
             "split",

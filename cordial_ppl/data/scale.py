@@ -327,6 +327,8 @@ class Scale:
                 return InputError(f"{message} Use `cordial read` to extract numbers from text.")
             advice = f"If the options are words (here {named}), name all {self.size}, worst first"
             return SettingNeeded(message, advice, "options", ("WORST", "...", "BEST"))
+        if noun == "ratings" and None not in numbers:
+            message += f" {OTHER_SCALE}"
         first = self.numerals[0]
         up = first == 0 and numbers == {self.size} and 0 not in codes
         down = numbers == {first - 1} and self.size - 1 not in codes
@@ -335,8 +337,6 @@ class Scale:
             names = tuple(str(first + i) for i in range(self.size))
             advice = f"If your scale starts at {first}, name the options"
             return SettingNeeded(message, advice, "options", names)
-        if noun == "ratings" and None not in numbers:
-            message += f" {OTHER_SCALE}"
         if all(self._between(cells[i]) is not None for i in bad):
             message += " Use round_labels to round labels that lie between options."
         return InputError(message + PLAIN * any(has_thousands(cells[i]) for i in bad))

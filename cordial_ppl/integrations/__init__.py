@@ -13,6 +13,7 @@ from cordial_ppl.estimators.bulk.predictor import LEVEL, name_predictions
 from cordial_ppl.estimators.saved import load
 from cordial_ppl.estimators.stack import Stack
 from cordial_ppl.stack.entering import predict_all
+from cordial_ppl.tables.provenance import name_direction
 
 
 def open_calibrator(path: str | Path, rating_range: Ends = None) -> Callable[[Any], dict[str, Any]]:
@@ -29,8 +30,8 @@ def open_calibrator(path: str | Path, rating_range: Ends = None) -> Callable[[An
         returns what `cordial predict` writes of a text, by the names of these columns.
 
     Raises:
-        InputError: the file holds something else, or a calibrator of log-probabilities or of
-            several ratings; of the function, that the rating is no option.
+        InputError: the file holds something else, or a calibrator of log-probabilities, of several
+            ratings or of another range; of the function, that the rating is no option.
     """
     fitted = load(path)
     if not isinstance(fitted, Stack):
@@ -42,11 +43,19 @@ def open_calibrator(path: str | Path, rating_range: Ends = None) -> Callable[[An
             "text. Fit a calibrator to ratings, such as those that `cordial read` extracts."
         )
 
+    way = name_direction(ends=rating_range)
+    if (made := fitted.fit_.provenance.get("direction", [way])) != [way]:
+        raise InputError(
+            f"{path} was fitted to ratings {made[0]!r}, but is used for ratings {way!r}. Pass the "
+            "rating_range of the fit; a judge whose scale is reversed has one such as (5, 1)."
+        )
+
     def calibrate(rating: Any) -> dict[str, Any]:
         if isinstance(rating, bool | np.bool_) and scale.size > 2:
             raise InputError(f"the score must be one of {list_names(scale.options)}; got {rating}.")
-        how = {"round": "split", "ends": rating_range}
-        logits = read_ratings([rating], scale, lambda _: "the score", **how)
+        logits = read_ratings(
+            [rating], scale, lambda _: "the score", round="split", ends=rating_range
+        )
         probs, _, *ends = predict_all(fitted.fit_, logits, LEVEL)
         return {name: cell for name, (cell,) in name_predictions(scale, probs, *ends).items()}
 

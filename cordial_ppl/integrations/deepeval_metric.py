@@ -5,6 +5,7 @@ from typing import Any
 
 from deepeval.metrics import BaseMetric  # pyright: ignore[reportMissingImports]
 
+from cordial_ppl.data.ratings import Ends
 from cordial_ppl.integrations import open_calibrator
 
 
@@ -29,7 +30,7 @@ class CalibratedMetric(BaseMetric):
         metric: Any,
         calibrator: str | Path,
         threshold: float | None = None,
-        rating_range: tuple[float, float] | None = None,
+        rating_range: Ends = None,
     ):
         self.metric, self.threshold = metric, threshold
         self.calibrate = open_calibrator(calibrator, rating_range)

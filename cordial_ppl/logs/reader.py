@@ -207,7 +207,8 @@ def _scale_of(records: Sequence[Record], tasks: Sequence[str]) -> Scale:
             raise SettingNeeded(problem, advice, "options", ("WORST", "...", "BEST"))
         return Scale(first)
     answers = (one.evidence for one in records if isinstance(one.evidence, list))
-    return scale_of_ratings([one.text for some in answers for one in some if not one.lost])
+    texts = [one.text for some in answers for one in some if not one.lost]
+    return scale_of_ratings(texts, noun="answers")
 
 
 def _read_group(finder: Finder | None, records: Sequence[Record], round: str | None) -> Record:

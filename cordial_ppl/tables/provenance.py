@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int64
 
+from cordial_ppl.data.ratings import Ends, check_ends
 from cordial_ppl.errors import InputError, list_names, warn
 from cordial_ppl.tables.columns import is_reading, named
 from cordial_ppl.tables.label_table import LabelledReadings, LabelTable
@@ -71,9 +72,7 @@ def read_provenance(table: ReadingTable, rows: Int64[np.ndarray, " n"] | None = 
         rows: The rows that count; by default all.
     """
     columns, made = table.columns, {"judge": [*table.readers]}
-    made["direction"] = ["reversed" if columns.reverse else "as stated"]
-    if columns.rating_range:
-        made["direction"][0] += f", ratings {' to '.join(map(str, columns.rating_range))}"
+    made["direction"] = [name_direction(columns.reverse, columns.rating_range)]
     for name, start in COLUMNS.items():
         starts = (f"{start}_",) if table.readers and name in MADE else ()
         for column in columns.free:
@@ -86,6 +85,12 @@ def read_provenance(table: ReadingTable, rows: Int64[np.ndarray, " n"] | None = 
     if dates := made.get("date"):
         made["date"] = [min(dates), max(dates)]
     return {name: sorted({*values}) for name, values in made.items() if values}
+
+
+def name_direction(reverse: bool = False, ends: Ends = None) -> str:
+    """Say which way a judge's scale runs, and from where to where if it is another scale."""
+    span = "" if ends is None else ", ratings {:g} to {:g}".format(*check_ends(ends))
+    return ("reversed" if reverse else "as stated") + span
 
 
 def differences(fitted: Provenance, new: Provenance) -> list[str]:

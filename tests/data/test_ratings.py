@@ -97,7 +97,7 @@ def test_options_are_asked_for_and_whole_ones_proposed(ratings, proposal):
 
 def test_averages_are_rounded_when_it_is_asked_for():
     averages = [2, 2.67, 3.5]
-    with pytest.raises(InputError, match="2 of 3 between .* for example 2.67 in row 1. Round"):
+    with pytest.raises(InputError, match="2 of 3 between .* for example 2.67 in row 1.*Round"):
         cp.readings_from_ratings(averages, OPTIONS)
     found = cp.readings_from_ratings(averages, OPTIONS, round=True)
     np.testing.assert_array_equal(found, cp.readings_from_ratings([2, 3, 4], OPTIONS))
@@ -116,6 +116,7 @@ def test_ratings_on_another_scale_are_rescaled_and_split(options, ends):
     logits = cp.readings_from_ratings(ratings, options, rating_range=ends)
     stated, kind = state(as_logits(logits))
     assert kind == "rating" and stated[:2].argmax(axis=1).tolist() == [0, len(options) - 1]
+    assert all(np.ptp(np.flatnonzero(row > 1e-6)) <= 1 for row in stated)
     first, last = scale.numerals[[0, -1]]
     np.testing.assert_allclose(stated @ scale.numerals, first + shares * (last - first), atol=1e-6)
     turned = cp.readings_from_ratings(ratings, options, rating_range=ends[::-1], round="half-up")
@@ -128,9 +129,11 @@ def test_what_is_no_rating_of_a_range():
     for wrong in (101, -1, "good", math.inf):
         with pytest.raises(InputError, match="numbers from 0 to 100; found .* in row 2"):
             read([None, 50, wrong, 7])
-    for ends in ((), (5,), (5, 5), ("low", "high"), (0, 5, 10)):
+    for ends in ((), (5,), (5, 5), ("low", "high"), (0, 5, 10), "01"):
         with pytest.raises(SettingNeeded, match="two different numbers"):
             read([50], rating_range=ends)
+    # Weighted means are a bit above the best rating.
+    assert (read([100 + 1e-12, 0.1 * 3 - 0.3]) == read([100, 0])).all()
     with pytest.raises(SettingNeeded) as raised:
         read([70, 85], options=None)
     assert (raised.value.setting, raised.value.value) == ("options", ("WORST", "...", "BEST"))

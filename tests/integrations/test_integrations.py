@@ -5,9 +5,11 @@ import asyncio
 import numpy as np
 import pytest
 from few_labels import LABELS, LOGITS, STARS
+from review_tables import fast
 
 import cordial_ppl as cp
 from cordial_ppl.integrations import open_calibrator
+from cordial_ppl.tables import write_table
 
 RATED = LOGITS.argmax(axis=1)
 
@@ -47,6 +49,19 @@ def test_a_score_of_a_range_is_rescaled(path):
     assert made(0.75) == open_calibrator(path)(4) and made(0.5)["mean"] < made(0.6)["mean"]
     with pytest.raises(cp.InputError, match="from 0 to 1; found 4"):
         made(4)
+    with pytest.raises(cp.InputError, match="two different numbers"):
+        open_calibrator(path, (1, 1))
+
+
+def test_the_range_is_that_of_the_fit(cordial):
+    write_table("r.csv", {"item_id": range(len(RATED)), "rating": RATED / 4})
+    write_table("l.csv", {"item_id": range(len(RATED)), "label": LABELS + 1})
+    ends = ["--rating-range", "0,1"]
+    cordial(*fast("fit", "r.csv", "l.csv", "-o", "j.cordial", "--options", ",".join(STARS), *ends))
+    assert open_calibrator("j.cordial", (0, 1.0))(0.75)["mean"] > 2
+    for other in (None, (0, 100)):
+        with pytest.raises(cp.InputError, match="ratings 0 to 1"):
+            open_calibrator("j.cordial", other)
 
 
 def test_another_file_is_refused(tmp_path):
@@ -125,3 +140,6 @@ def test_a_metric_of_deepeval(path, monkeypatch):
         assert metric.score_breakdown == {"score": float(grade), **made}
         assert metric.is_successful() == (made["mean"] >= 2)
     assert metric.__name__ == "Stars, calibrated"
+    case = cases.LLMTestCase(input="rate", actual_output="0.75")
+    score = CalibratedMetric(Stars(), path, rating_range=(0, 1)).measure(case)
+    assert score == pytest.approx(open_calibrator(path)(4)["mean"])
