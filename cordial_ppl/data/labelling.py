@@ -155,8 +155,8 @@ class TextLabels(NamedTuple):
     @property
     def effective(self) -> float:
         r"""Compute how many equal texts say as much, :math:`(\sum_i w_i)^2 / \sum_i w_i^2`."""
-        # Rounding of equal weights is no difference.
-        return round(float(self.weights.sum() ** 2 / np.sum(self.weights**2)), 6)
+        # Rounding of equal weights is no difference, and squares of large ones are too large.
+        return round(float(1 / np.sum((self.weights / self.weights.sum()) ** 2)), 6)
 
     @property
     def alike(self) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from cordial_ppl.data.checks import check_cells, check_level
 from cordial_ppl.data.containers import as_numbers
-from cordial_ppl.data.labelling import list_labels, share_text
+from cordial_ppl.data.labelling import list_labels, rank_texts, share_text
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.records import list_fields
 from cordial_ppl.decisions.votes import Measure, compare_judge, compare_people, pair
@@ -126,7 +126,7 @@ def agreement(
         if (read := ~np.isnan(array).all(axis=1)).any():
             as_probabilities(array[read])
             measures[name] = compare_judge(array[texts], codes, texts, scale.values)
-    cluster = np.unique(clusters, return_inverse=True)[1]
+    cluster = rank_texts(clusters)
     values, gains = _resample(measures, cluster, level)
     if "people" in values:
         # Of people who agree no better than by chance nothing follows for a judge.

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from cordial_ppl.data.labelling import share_text, sum_at
+from cordial_ppl.data.labelling import rank_texts, share_text, sum_at
 
 SHARED = 10
 """Texts that two annotators must share for their kappa to count."""
@@ -90,7 +90,8 @@ def tabulate(
     Returns:
         The votes [T, M], the first label of each text, and the people, [M].
     """
-    _, first, rows = np.unique(texts, return_index=True, return_inverse=True)
+    rows = rank_texts(texts)
+    first = np.unique(rows, return_index=True)[1]
     names, columns = np.unique(people or [""] * len(rows), return_inverse=True)
     votes = np.full((len(first), len(names)), None, object)
     votes[rows, columns] = labels

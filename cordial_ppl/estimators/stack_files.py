@@ -19,7 +19,7 @@ from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import salt_texts
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, SettingNeeded
+from cordial_ppl.errors import InputError, SettingNeeded, naming
 from cordial_ppl.inference.diagnostics import Diagnostics
 from cordial_ppl.inference.effort import Effort
 from cordial_ppl.inference.posterior import Posterior
@@ -203,7 +203,8 @@ class FitRecord(AnyFitRecord):
 
     def restore(self, path: str | Path, channels: Iterable[str | Path | Channel]) -> Fit:
         """Make the fit; arguments and errors are those of `cordial_ppl.load`."""
-        models, size = find_channels(self.posteriors, channels), self.scale.size
+        with naming(path):
+            models, size = find_channels(self.posteriors, channels), self.scale.size
         with blaming(path):
             members: dict[str, Fitted] = {}
             texts = self.labelled.restore(size)

@@ -237,7 +237,7 @@ def warn_if_reversed(fit: Fit, reader: str = "") -> None:
     if free < LEAST_TEXTS - 1 or not np.ptp(both, axis=1).all():
         return
     rho = float(np.corrcoef([average_ranks(each) for each in both])[0, 1])
-    stated, labels = (both - values.min()) * (fit.scale.size - 1) / np.ptp(values)
+    stated, labels = (both - values.min()) / np.ptp(values) * (fit.scale.size - 1)
     nearer = np.abs(stated + labels - fit.scale.size + 1) - np.abs(stated - labels)
     evidence = rho + NEARER * nearer.mean() / (nearer.std() + STEADY)
     if rho < 0 and evidence < -max(FALLING / free, BEYOND / free**0.5):

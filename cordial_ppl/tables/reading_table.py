@@ -88,9 +88,7 @@ class ReadingTable:
             InputError: A cell is no number, or the readings are not what their kind says; with the
                 row and the column.
         """
-        if self.checked is not None:
-            return self.checked
-        return self._convert(warn_of_unread)
+        return self._convert(warn_of_unread) if self.checked is None else self.checked
 
     @property
     def unread(self) -> Bool[np.ndarray, " n"]:
