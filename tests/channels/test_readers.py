@@ -79,6 +79,7 @@ def gappy(logits):
 
 
 @pytest.mark.nightly
+@pytest.mark.literal
 def test_the_public_functions_take_several_readers():
     logits, texts = gappy(THREE), gappy(THREE_TEST)
     default = cp.fit_channel("location-readers", logits, LABELS)

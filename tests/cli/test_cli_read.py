@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -114,7 +115,7 @@ BAD = {
     "bytes": (bytes(range(128, 256)), GOOD, "UTF-8"),
     "packed": (gzip.compress(CHAT.encode()), GOOD, "UTF-8"),
     "gone": (None, GOOD, "log.jsonl"),
-    "log.eval": ("no archive", GOOD, "[inspect]"),
+    "log.eval": ("no archive", GOOD, "Inspect" if find_spec("inspect_ai") else "[inspect]"),
     "log.csv": ("item_id,p_1,p_2\na,0.4,0.6\n", GOOD, "cordial calibrate"),
 }  # fmt: skip
 

@@ -146,9 +146,8 @@ def test_options_that_floats_do_not_hold_are_refused() -> None:
 def test_a_long_scale_is_warned_of() -> None:
     settings = cp.Cordial().settings
     settings.check(np.zeros((3, 14)), {})
-    for size, problem in (15, "three times as long"), (51, "'mixture-vector' and 'bridge', seldom"):
-        with pytest.warns(cp.CordialWarning, match=f"{problem}.* to fewer options, for example 11"):
-            settings.check(np.zeros((3, size)), {})
+    with pytest.warns(cp.CordialWarning, match="three times as long.* options, for example 11"):
+        settings.check(np.zeros((3, 15)), {})
 
 
 @pytest.mark.parametrize("options", [[1, 3, 2], ["5", "-1", "0"]])

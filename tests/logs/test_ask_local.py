@@ -69,7 +69,7 @@ def test_from_texts_to_readings(cordial, tmp_path):
     (tmp_path / "texts.csv").write_text("item_id,text\n" + "".join(rows))
     command = ("ask", "texts.csv", "-o", "out.csv", "--model", "tiny", "--local")
     shown = cordial(*command, "--options", ",".join(OPTIONS)).stderr
-    assert "1 row with no answer" in shown and "exceed the 256 tokens of 'tiny'" in shown
+    assert "'t12'" in shown and "256-token limit of 'tiny'" in shown
     columns = read_columns("out.csv")
     # A text that was not read is a row, too.
     assert list(columns.cells["item_id"]) == [f"t{i}" for i in range(13)]
