@@ -252,8 +252,7 @@ def _scale_of_ratings(columns: Columns, options: Any) -> Scale:
     with naming(columns.path):
         if cells:
             # Ratings on another scale say nothing of the options.
-            counted = () if columns.rating_range else cells
-            return scale_of_ratings(counted, chosen or categories)
+            return scale_of_ratings(() if columns.rating_range else cells, chosen or categories)
         if isinstance(options, Scale):
             return options
         raise InputError("column 'rating' is empty in all rows.")

@@ -63,6 +63,7 @@ def test_every_form_keeps_first_order_stochastic_order(name, shares, moved, hist
         for name in AFFINE_CHANNELS
     ],
 )
+@pytest.mark.filterwarnings("ignore:labels fall as")
 def test_the_posterior_predictive_keeps_the_order_of_saturated_readings(name):
     for seed in range(3):
         labels = np.random.default_rng(seed).integers(0, SIZE, len(LABELS))

@@ -124,14 +124,16 @@ def test_options_that_do_not_fit(complain):
     apart = number("rating", *"012"), number("label", *"123")
     for names in ("0,1,2", "1,2,3"):
         advice = (
-            "r.csv has the ratings 0, 1, 2|l.csv has the labels 1, 2, 3|Change one of the columns"
+            "r.csv has the ratings 0, 1, 2|l.csv has the labels 1, 2, 3|--rating-range WORST,BEST"
         )
         complain(advice, "--options", names, readings=apart[0], labels=apart[1])
     ratings, labels = (
         number("rating", *(10, 20, 30, 40)),
         number("label", *(0, 10, 20, 30)),
     )
-    advice = "r.csv has the ratings 10, 20, 30, 40|l.csv has the labels 0, 10, 20, 30|Change"
+    advice = (
+        "r.csv has the ratings 10, 20, 30, 40|l.csv has the labels 0, 10, 20, 30|--rating-range"
+    )
     complain(advice, "--options", "10,20,30,40", readings=ratings, labels=labels)
     ratings, labels = number("rating", *"012"), number("label", *"13")
     advice = "l.csv|'3'|line 3|--options 1,2,3."

@@ -79,6 +79,7 @@ def test_texts_that_all_have_labels_leave_nothing_to_decide(cordial, tables, tmp
     assert read("f.csv")["label"] == STARS[:LABELLED] and not (tmp_path / "f.svg").exists()
 
 
+@pytest.mark.pinned
 def test_an_agreement(as_json, tables):
     kept = as_json(
         "decide", *tables, "--within", 1, "--agree", ".8", "--level", ".6", "-o", "k.csv"

@@ -71,6 +71,7 @@ def test_random_choice_is_not_called_uneven(clusters):
     assert warned <= 1  # one of 88 over 22 seeds
 
 
+@pytest.mark.filterwarnings("ignore:labels fall as")
 def test_several_labels_of_a_text_vary_less_than_one():
     """With all texts labelled, means of labels leave open what such means vary by."""
     rng = np.random.default_rng(0)

@@ -114,6 +114,7 @@ def sweep(tmp_path):
     return settings, run_sweep(*settings)
 
 
+@pytest.mark.pinned  # Seeds of other processes are not shifted.
 def test_a_sweep_is_the_same_and_goes_on(sweep, tmp_path):
     settings, expected = sweep
     shares, parts = [], tmp_path / "parts"
@@ -134,6 +135,7 @@ def test_a_sweep_is_the_same_and_goes_on(sweep, tmp_path):
     assert scores.equals(expected)
 
 
+@pytest.mark.pinned
 @pytest.mark.skipif(not Path("/proc").exists(), reason="finds processes as Linux lists them")
 def test_a_sweep_whose_worker_dies(sweep):
     settings, expected = sweep

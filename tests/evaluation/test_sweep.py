@@ -282,7 +282,7 @@ def test_the_command(folder, cordial):
         assert f"stars, {reader}" in shown
     errors = {key: values.std(ddof=1) / 2**0.5 for key, values in losses.items()}
     for (_, _, method), error in errors.items():
-        assert (error == 0) == (method == "raw")
+        assert error == 0 or method != "raw"
     for key, values in losses.items():
         assert f"{values.mean():.3f}" + f" ± {errors[key]:.3f}" * bool(errors[key]) in shown
     said = json.loads(cordial(*tables, *what, "-o", "o.csv", "--json").stdout)

@@ -376,8 +376,8 @@ def test_particles_of_a_coreset_are_taken_to_all_texts(monkeypatch):
     logs = np.sum(whole.evaluate(points, effort.particles), axis=0)
     expected = pareto_smooth(logs - old.log_prior - old.log_likelihood)[0]
     np.testing.assert_allclose(np.exp(weighed.log_weights), np.exp(expected), rtol=0, atol=1e-5)
-    # k-hat .56, sd .09 over 20 seeds, and shares of .998, sd .0001.
-    assert begin.khat <= weighed.khat < 0.9 and 0.99 * begin.ess < weighed.ess < begin.ess
+    # k-hat .56, sd .09 over 20 seeds, and shares of .998, sd .0001; of other texts .990.
+    assert begin.khat <= weighed.khat < 0.9 and 0.97 * begin.ess < weighed.ess < begin.ess
     monkeypatch.setattr(LIMIT, lambda draws: -1.0)
     moved = extend(whole, np.random.default_rng(2), effort, begin)
     # Copies: .011, sd .0035 over 20 seeds.

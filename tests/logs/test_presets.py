@@ -44,9 +44,8 @@ def test_a_tools_rows_are_read_as_their_fields_are(tmp_path, make, form):
 
 BY_HAND = {
     "G-Eval": judgments.g_eval, "AlpacaEval |": judgments.alpaca_eval, "Ragas": judgments.ragas,
-    "HELM, one": judgments.helm, "BiGGen-Bench |": judgments.biggen,
-    "BiGGen-Bench, one": judgments.biggen_results, "LangSmith feed": judgments.langsmith,
-    "LangSmith exp": judgments.langsmith_table,
+    "HELM": judgments.helm, "BiGGen-Bench": judgments.biggen,
+    "LangSmith feed": judgments.langsmith, "LangSmith exp": judgments.langsmith_table,
 }  # fmt: skip
 
 

@@ -91,6 +91,7 @@ def test_label_shares_are_means(judge):
     assert sum(bar.get_width() for bar in axis.patches) == pytest.approx(1.0)
 
 
+@pytest.mark.filterwarnings("ignore:labels fall as")
 def test_names_of_options_are_drawn_as_they_stand():
     """Signs of formulas, numbers in another order, long names, and part of many."""
     names = ["far below $expectations", r"below $\frac$ b", "$", "above expectations", "\ud800"]

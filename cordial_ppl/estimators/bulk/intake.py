@@ -79,9 +79,8 @@ def _read_judges(
 def warn_of_kind(path: Path, fit: AnyFit, readings: Path, table: ReadingTable) -> list[str]:
     """Warn of readings of another judge, model or prompt than the fit's; say what differs."""
     if others := differences(fit.provenance, read_provenance(table)):
-        turned = others[0].startswith("direction ")
         advice, reverse = "", table.columns.reverse
-        if turned:
+        if turned := others[0].startswith("direction "):
             alike = fit.provenance["direction"][0].startswith("reversed") == reverse
             way = f"{'remove' if reverse else 'add'} --reverse"
             way = "use the --rating-range of the fit, or none if it has none" if alike else way

@@ -134,7 +134,10 @@ class Chat:
                 "and --key-variable."
             ) from error
         except self._openai.APIConnectionError as error:
-            raise ServerError(f"no answer from {self.url}: {error.__cause__ or error}") from error
+            cause = error.__cause__ or error
+            none = ServerError(f"no answer from {self.url}: {cause}")
+            # Older clients take what `_read` raises for a connection that broke.
+            raise cause if isinstance(cause, Refused) else none from error
         try:
             # A server may repeat the key, and what it sends is kept.
             body = json.loads(self._hide_key(json.dumps(json.loads(response.text))))
