@@ -167,6 +167,6 @@ MEASUREMENTS = (
         ),
         run,
         Means("set task reader texts", "score set* texts* way", alike="set task texts"),
-        2,
+        4,
     ),
 )

@@ -101,6 +101,6 @@ MEASUREMENTS = (
         lambda draw: [(*cell, *sizes) for cell, sizes in product(list_names(), SIZES)],
         check_labels,
         Means(f"{CELL} labels new", "labels new judge", alike=""),
-        2,
+        4,
     ),
 )
