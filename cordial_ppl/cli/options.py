@@ -157,7 +157,7 @@ class Columns:
     reverse: bool = False
     "Reverse the judge's scale if it runs in the opposite direction to the labels' scale."
     rating_range: Annotated[tuple[str, ...] | None, listing("WORST,BEST")] = None
-    "Judge's worst and best possible rating, such as 0,100, if the labels use other options."
+    "Judge's worst and best possible ratings, such as 0,100, if the labels use a different scale."
     keep_form: Annotated[bool, Parameter(group=OUTPUT)] = False
     "Write CSV files in the format of READINGS: same separator, decimal mark and id column."
     round: Rounding = None

@@ -90,9 +90,9 @@ def readings_from_ratings(
             categorical or a polars Enum.
         round: how to round ratings between options, such as averages of samples (see
             `round_labels`); True means "half-up".
-        rating_range: the judge's worst and best possible rating, such as (0, 100), if people label
-            on another scale. Ratings are rescaled linearly to the numbers of the options, and are
-            split between the two nearest options unless `round` says otherwise.
+        rating_range: the judge's worst and best possible ratings, such as (0, 100), if people label
+            on a different scale. Ratings are rescaled linearly to the option values and split
+            between the two nearest options unless `round` says otherwise.
 
     Returns:
         Log-probabilities [n, K] (nats), not centred.

@@ -126,8 +126,8 @@ def check_ends(ends: Any) -> Float64[np.ndarray, " 2"]:
     cells = [*ends] if isinstance(ends, Sequence | np.ndarray) and not isinstance(ends, str) else []
     limits = np.array([*map(parse_number, cells)], float)
     if limits.shape != (2,) or not np.ptp(limits) > 0:
-        problem = f"the worst and the best rating must be two different numbers; got {quote(ends)}."
-        raise SettingNeeded(problem, "Name them in this order", "rating_range", ("0", "100"))
+        problem = f"the worst and best ratings must be two different numbers; got {quote(ends)}."
+        raise SettingNeeded(problem, "Give the worst first", "rating_range", ("0", "100"))
     return limits
 
 

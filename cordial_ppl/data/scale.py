@@ -26,8 +26,8 @@ SHOWN = 3
 """Wrong labels that a message quotes."""
 
 OTHER_SCALE = (
-    "If people label on another scale than the judge's, list the options of the labels and pass "
-    "the judge's range: --rating-range WORST,BEST, or rating_range=(WORST, BEST) in Python."
+    "If people label on a different scale from the judge, list the label options and pass the "
+    "judge's range: --rating-range WORST,BEST, or rating_range=(WORST, BEST) in Python."
 )
 
 MOST = 201

@@ -22,8 +22,8 @@ def open_calibrator(path: str | Path, rating_range: Ends = None) -> Callable[[An
     Args:
         path: its file, from `cordial fit` with ratings of the same judge, such as those that
             `cordial read` takes from the tool's log.
-        rating_range: the worst and the best score of the tool, such as (0, 1), if the labels have
-            other options; as in the fit (`readings_from_ratings`).
+        rating_range: the tool's worst and best possible scores, such as (0, 1), if the labels use a
+            different scale; must match the fit (`readings_from_ratings`).
 
     Returns:
         A function of a rating, an option's name or a number, which may lie between options; it
@@ -46,8 +46,8 @@ def open_calibrator(path: str | Path, rating_range: Ends = None) -> Callable[[An
     way = name_direction(ends=rating_range)
     if (made := fitted.fit_.provenance.get("direction", [way])) != [way]:
         raise InputError(
-            f"{path} was fitted to ratings {made[0]!r}, but is used for ratings {way!r}. Pass the "
-            "rating_range of the fit; a judge whose scale is reversed has one such as (5, 1)."
+            f"{path} was fitted with {made[0]!r} but is used with {way!r}. Pass the fit's "
+            "rating_range; for a reversed scale, one such as (5, 1)."
         )
 
     def calibrate(rating: Any) -> dict[str, Any]:

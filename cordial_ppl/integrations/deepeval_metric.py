@@ -17,8 +17,8 @@ class CalibratedMetric(BaseMetric):
             in a range.
         calibrator: the calibrator's file.
         threshold: the least expected label that passes; by default nothing passes or fails.
-        rating_range: the metric's worst and best score, usually (0, 1), if the labels have other
-            options; as in the fit.
+        rating_range: the metric's worst and best possible scores, usually (0, 1), if the labels use
+            a different scale; must match the fit.
 
     Attributes:
         score: the expected label on the calibrator's scale.

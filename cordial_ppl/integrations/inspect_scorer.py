@@ -18,8 +18,8 @@ def calibrated(
     Args:
         rated: the scorer, such as ``model_graded_qa()``; its grades are options of the calibrator.
         calibrator: the calibrator's file.
-        rating_range: the scorer's worst and best grade, if the labels have other options; as in
-            the fit.
+        rating_range: the scorer's worst and best possible grades, if the labels use a different
+            scale; must match the fit.
 
     Returns:
         A scorer whose value is the expected label on the calibrator's scale; the grade and the

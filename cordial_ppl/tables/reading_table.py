@@ -259,7 +259,7 @@ def open_readings(path: str | Path, **chosen: Any) -> ReadingTable:
     columns = select(columns, "reader", choice.reader)
     layout = find_layout(columns, choice.options)
     if choice.rating_range and layout[1] != "rating":
-        raise InputError(f"{columns.path} has a column per option; a rating range is for ratings.")
+        raise InputError(f"{columns.path} has a column per option. Omit the rating range.")
     return count_unread(ReadingTable(columns, *layout, round=choice.round, per=per))
 
 
