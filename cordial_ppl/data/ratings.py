@@ -10,15 +10,7 @@ from jaxtyping import Float64
 from cordial_ppl.data.numerals import parse_number
 from cordial_ppl.data.rounding import round_as_chosen
 from cordial_ppl.data.scale import OTHER_SCALE, Scale
-from cordial_ppl.errors import (
-    InputError,
-    SettingNeeded,
-    Where,
-    list_names,
-    name_row,
-    name_rows,
-    quote,
-)
+from cordial_ppl.errors import InputError, SettingNeeded, Where, list_names, name_row, quote
 
 Ends = Sequence[Any] | None
 
@@ -68,12 +60,7 @@ def scale_of_ratings(
 
 
 def read_ratings(
-    ratings: Any,
-    scale: Scale,
-    where: Where = name_row,
-    *,
-    round: str | None = None,
-    ends: Ends = None,
+    ratings: Any, scale: Scale, where: Where = name_row, round: str | None = None, ends: Ends = None
 ) -> Float64[np.ndarray, "n K"]:
     r"""Turn hard ratings into logits.
 
@@ -114,9 +101,9 @@ def _rescale(ratings: Any, ends: Any, scale: Scale, where: Where) -> Float64[np.
     numbers = np.array([*map(parse_number, ratings)], float)
     shares = np.round((numbers - limits[0]) / (limits[1] - limits[0]), 9)
     if len(outside := np.flatnonzero(~((shares >= 0) & (shares <= 1)))):
-        first, places = quote(ratings[outside[0]]), name_rows(outside[:1], where)
-        named = " to ".join(f"{end:g}" for end in limits)
-        raise InputError(f"ratings must be numbers from {named}; found {first} in {places}.")
+        cell, place = quote(ratings[outside[0]]), where(int(outside[0]))
+        span = "{:g} to {:g}".format(*limits)
+        raise InputError(f"ratings must be numbers from {span}; found {cell} in {place}.")
     values = np.interp(shares, (0, 1), scale.numerals[[0, -1]])
     return np.round(np.interp(values, scale.numerals[order], order), 9)
 

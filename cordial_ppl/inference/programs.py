@@ -191,17 +191,10 @@ def pcn_program(target: Target) -> Callable[..., Any]:
     """Make the program of moves of particles and densities of points, with the density once."""
 
     def run(
-        prior: Prior,
-        data: Data,
-        begin: PCNState,
-        mean: Array,
-        temper: Array,
-        uniform: Array,
-        normal: Array,
-        stretched: Array,
-        steps: Array,
-        moving: Array,
+        prior: Prior, data: Data, begin: PCNState, *arrays: Array
     ) -> tuple[PCNState, tuple[Array, Array]]:
+        mean, temper, uniform, normal, stretched, steps, moving = arrays
+
         def move(step: Array, carry: tuple[PCNState, tuple]) -> tuple[PCNState, tuple]:
             state, logs = carry
             standard, moved = propose(state, mean, normal[step], stretched[step])

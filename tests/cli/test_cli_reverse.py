@@ -94,7 +94,7 @@ def test_ratings_on_another_scale(here, cordial, refused, turned):
     assert "remove --reverse" in cordial(*predict, "100,0", "--reverse").stderr
     assert read("o.csv")["mean"] == made["mean"]
     said = cordial(*predict, "0,200").stderr
-    assert "0 to 200" in said and "use the --rating-range" in said and "--reverse" not in said
+    assert "0 to 200" in said and "use its --rating-range" in said and "--reverse" not in said
 
 
 def test_a_calibrator_knows_the_direction(here, cordial, turned):

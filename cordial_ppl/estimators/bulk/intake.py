@@ -83,8 +83,7 @@ def warn_of_kind(path: Path, fit: AnyFit, readings: Path, table: ReadingTable) -
         if turned := others[0].startswith("direction "):
             alike = fit.provenance["direction"][0].startswith("reversed") == reverse
             way = f"{'remove' if reverse else 'add'} --reverse"
-            way = "use the --rating-range of the fit (or none if it had none)" if alike else way
-            advice = f" To read the scale as in the fit, {way}."
+            advice = f" To read it as in the fit, {'use its --rating-range' if alike else way}."
         if len(others) > turned:
             advice += " A calibrator is valid only for one model with one prompt. Label some of "
             advice += "these texts and fit a new calibrator."
