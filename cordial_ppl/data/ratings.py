@@ -101,9 +101,9 @@ def _rescale(ratings: Any, ends: Any, scale: Scale, where: Where) -> Float64[np.
     numbers = np.array([*map(parse_number, ratings)], float)
     shares = np.round((numbers - limits[0]) / (limits[1] - limits[0]), 9)
     if len(outside := np.flatnonzero(~((shares >= 0) & (shares <= 1)))):
-        cell, place = quote(ratings[outside[0]]), where(int(outside[0]))
+        cell, row = quote(ratings[outside[0]]), where(int(outside[0]))
         span = "{:g} to {:g}".format(*limits)
-        raise InputError(f"ratings must be numbers from {span}; found {cell} in {place}.")
+        raise InputError(f"ratings must be numbers from {span}; found {cell} in {row}.")
     values = np.interp(shares, (0, 1), scale.numerals[[0, -1]])
     return np.round(np.interp(values, scale.numerals[order], order), 9)
 
