@@ -45,7 +45,7 @@ from cordial_ppl.runtime.outputs import replacing
 from cordial_ppl.runtime.text_table import align
 
 PROGRAMS = (
-    *("accuracy", "annotators", "centring", "channels", "cluster", "deciding", "device"),
+    *("accuracy", "annotators", "centring", "channels", "deciding", "device"),
     *("directions", "drift", "enough", "estimates", "fit", "forecasts", "fusion", "monitoring"),
     *("odd_scales", "planning", "posterior", "priors", "reading", "samples", "simulations"),
     *("stopping", "sweep", "unproven", "unread", "users", "words"),

@@ -102,7 +102,7 @@ def test_every_measurement_lists_its_cells():
         if not each.needs_data:
             cells = [tuple(cell) for cell in each.cells(0)]
             assert len({*cells}) == len(cells), name
-            assert cells or name in ("cluster", "device-gpu", "device-cpu")
+            assert cells or name in ("device-gpu", "device-cpu")
 
 
 @pytest.mark.literal
@@ -110,5 +110,5 @@ def test_every_measurement_lists_its_cells():
 def test_measurements_that_need_no_data_can_be_tried(capsys):
     every = results.list_measurements()
     names = [name for name, (_, each) in every.items() if not each.needs_data]
-    slow = {"simulations", "cluster", "fit-cold", "fit-starts", "sweep", "priors-embedded"}
+    slow = {"simulations", "fit-cold", "fit-starts", "sweep", "priors-embedded"}
     assert results.main(["--quick", *(name for name in names if name not in slow)]) == 0
