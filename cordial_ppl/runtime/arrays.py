@@ -19,7 +19,7 @@ FLOOR = 1e-4
 """The least probability that a label is charged for: no logarithm is taken of a smaller one."""
 
 EPS, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
-"""Rounding of numbers about one, and the least positive number, in double precision."""
+"""Rounding of numbers about one, and the least normal number, in double precision."""
 
 CHUNK_ROWS = 4096
 """Texts that users' predictions take at a time: their intermediate results fit the caches."""

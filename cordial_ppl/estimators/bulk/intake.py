@@ -83,7 +83,8 @@ def warn_of_kind(path: Path, fit: AnyFit, readings: Path, table: ReadingTable) -
         if turned := others[0].startswith("direction "):
             alike = fit.provenance["direction"][0].startswith("reversed") == reverse
             way = f"{'remove' if reverse else 'add'} --reverse"
-            advice = f" To read it as in the fit, {'use its --rating-range' if alike else way}."
+            way = "use its --rating-range, or none if it had none" if alike else way
+            advice = f" To read the scale as in the fit, {way}."
         if len(others) > turned:
             advice += " A calibrator is valid only for one model with one prompt. Label some of "
             advice += "these texts and fit a new calibrator."

@@ -135,9 +135,9 @@ class Chat:
             ) from error
         except self._openai.APIConnectionError as error:
             cause = error.__cause__ or error
-            none = ServerError(f"no answer from {self.url}: {cause}")
+            failure = ServerError(f"no answer from {self.url}: {cause}")
             # Older clients take what `_read` raises for a connection that broke.
-            raise cause if isinstance(cause, Refused) else none from error
+            raise cause if isinstance(cause, Refused) else failure from error
         try:
             # A server may repeat the key, and what it sends is kept.
             body = json.loads(self._hide_key(json.dumps(json.loads(response.text))))

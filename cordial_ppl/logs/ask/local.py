@@ -38,8 +38,8 @@ class LocalModel:
         try:
             safe = {"trust_remote_code": False}
             self.tokenizer = transformers.AutoTokenizer.from_pretrained(name, **safe)
-            causal = transformers.AutoModelForCausalLM
-            model = causal.from_pretrained(name, torch_dtype="auto", **safe)
+            kind = transformers.AutoModelForCausalLM
+            model = kind.from_pretrained(name, torch_dtype="auto", **safe)
             gpu = self._torch.accelerator.is_available()
             device = self._torch.accelerator.current_accelerator() if gpu else "cpu"
             self.model = (model if gpu else model.float()).to(device).eval()

@@ -30,8 +30,7 @@ from cordial_ppl.stack.calibrators.scaling import Vector, vector_log_probs
 STRENGTHS = np.array([0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0])
 
 MAX_ROUNDS = 5000
-TOLERANCE = EPS**0.6
-FARTHEST = 1e6
+TOLERANCE, FARTHEST = EPS**0.6, 1e6
 
 
 class Full(NamedTuple):
