@@ -41,11 +41,12 @@ import cordial_ppl as cp
 from cordial_ppl.evaluation.synthetic import reviews
 """
 SIZES = f"""{BEGIN}
-import resource
+from pathlib import Path
 texts = reviews(4000)
 for n in (5, 20, 100, 500, 2000):
     cp.Cordial().fit(texts.logits[:n], texts.labels[:n]).predict_proba(texts.logits[2000:])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+# Not what `resource` says: that begins with the parent's.
+print(int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024)
 """
 CLI = "import sys; sys.argv[0] = 'cordial'; from cordial_ppl.cli import main; main()"
 FIT = f"""{BEGIN}
