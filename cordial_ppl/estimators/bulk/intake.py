@@ -1,6 +1,7 @@
 """Intake: tables of new readings for a saved calibrator, compared with those of its fit."""
 
 from collections.abc import Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +67,7 @@ def _read_judges(
         raise InputError("a fusion uses all judges. Name the column of judges, and omit --rating.")
     readers = [name if reader is None else f"{reader}={name}" for name in fitted.readers_]
     table = read_several(paths, **settings, readers=readers, gaps=True)
-    silent = np.isnan(table.logits).all(axis=(0, 2))
-    if silent.any():
-        absent = [name for name, gone in zip(table.readers, silent, strict=True) if gone]
+    if absent := [*compress(table.readers, np.isnan(table.logits).all(axis=(0, 2)))]:
         warn(
             f"no table has readings from {', '.join(absent)}. The other judges are used in "
             "proportion to their weights."

@@ -226,9 +226,8 @@ class UserShift(Parameters):
             NotFittedError: ``fit`` has not been called.
         """
         self._check_fitted()
-        population, codes, names, counted = as_labelled(
-            probs, labels, users, self.scale_, sample_weight
-        )
+        labelled = as_labelled(probs, labels, users, self.scale_, sample_weight)
+        population, codes, names, counted = labelled
         times = as_order(aligned(probs, order, "order"), len(codes))
         predictions, earlier = population.copy(), np.zeros(len(codes), np.int64)
         # Afresh too, users have their numbers: their labels are taken out of sigma's posterior.
@@ -346,14 +345,13 @@ class UserShift(Parameters):
         seen, tried = np.flatnonzero(weights), []
         probs, codes, weights, order = (part[seen] for part in (probs, codes, weights, order))
         users, labels = [users[row] for row in seen], self.scale_.decode(codes)
-        rows = np.arange(len(codes))
         for sigma in self._spreads.deviations:
             self._spreads = Spreads.learn(self._totals, self._grid, sigma[None], np.ones(1))
             # Nothing is learned of a user from others: under each sigma every user is held out.
             moved, earlier = self.predict_in_order(
                 probs, labels, users, order, afresh=True, sample_weight=weights
             )
-            logs = weights * np.log(np.maximum(moved[rows, codes], FLOOR))
+            logs = weights * np.log(np.maximum(moved[np.arange(len(codes)), codes], FLOOR))
             tried.append((logs[earlier > 0].sum(), self._spreads))
         self._spreads = max(tried, key=lambda pair: pair[0])[1]
         self.sigma_ = self._spreads.mean
