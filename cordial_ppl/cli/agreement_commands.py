@@ -40,8 +40,6 @@ def agree(
         text: Column with the texts, used to show those on which people disagree most.
         texts: Table with item_id and the texts, if READINGS does not contain the texts.
     """
-    import numpy as np
-
     from cordial_ppl.decisions.votes import tabulate
     from cordial_ppl.tables import read_labels, read_scale, read_words
 
@@ -53,9 +51,8 @@ def agree(
         tables = Fitting(readings, labels, **vars(columns))
         whole = tables.read(apart=apart)
         scale, read, judges = whole.readings.scale, whole.labels, _predict(tables, whole)
+    options.refuse_split(read, "agree")
     votes, first, people = tabulate(scale.decode(read.labels), read.item_ids, read.annotators)
-    if np.count_nonzero(votes) < len(read.labels):
-        raise InputError("`cordial agree` cannot use --round split. Use half-up or nearest-even.")
     groups = read_grouping(read.columns, cluster=cluster).get("cluster")
     made = cp.agreement(
         votes,

@@ -81,14 +81,14 @@ def plan(
         table = read_readings(readings, **settings)
     grouping = read_grouping(table.columns, by=by, cluster=wanted.cluster)
     groups, column = grouping.get("by"), by and spell(table.columns, by)
-    labels, rows, people = list[str](), list[int](), None
+    kept, rows = None, list[int]()
     if labelled is not None:
         kept, places = match_labels(table, read_labels(labelled, table.scale, **settings))
         if kept.planned_by not in (None, column):
             problem = f"{labelled} contains labels from a plan by {kept.planned_by!r}."
             raise SettingNeeded(problem, "Plan more texts in the same way", "by", kept.planned_by)
-        labels, rows = table.scale.decode(kept.labels), places.tolist()
-        people = kept.annotators if kept.several else None
+        options.refuse_split(kept, "plan --labelled")
+        rows = places.tolist()
     forecast, content = _forecast(wanted, readings, table, fitted)
     if output is None:
         return Result(content, forecast)
@@ -98,7 +98,7 @@ def plan(
     before = list(dict.fromkeys(rows))
     texts = {"groups": groups, "clusters": grouping.get("cluster"), "labelled": before}
     made = cp.plan(table.logits, wanted.number, **texts, options=table.scale, seed=seed)
-    sheets.write_plan(output, table, made, (rows, labels, people), (groups, column))
+    sheets.write_plan(output, table, made, (rows, kept), (groups, column))
     number, scale = count(len(made.rows), "text"), ", ".join(table.scale.options)
     after = f", below the {count(len(rows), 'label')} from {labelled}" if rows else ""
     done = f"Wrote {number} to {output}{after}. Fill in the label column ({scale}) from the top"
@@ -280,14 +280,9 @@ def decide(
     table, labels, rows = read = tables.read()
     done, warnings = list[str](), list[str]()
     if output is not None:
-        items, people = labels.item_ids, labels.annotators
-        kept = zip(items, table.scale.decode(labels.labels), strict=True)
+        kept = zip(labels.item_ids, table.scale.decode(labels.labels), strict=True)
         check_unfilled(output, f"or pass {output} as LABELS", kept)
-        if len({*zip(items, people or items, strict=True)}) < len(items):
-            raise InputError(
-                "--round split turns one label into two, but OUT allows only one label per text "
-                "and annotator. Use --round half-up or nearest-even, or remove -o."
-            )
+        options.refuse_split(labels, "decide -o")
     from cordial_ppl.decisions.sampling_design import read_design
     from cordial_ppl.estimators.bulk import sheets
 

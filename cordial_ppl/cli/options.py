@@ -20,7 +20,7 @@ from cordial_ppl.runtime.outputs import check_writable
 from cordial_ppl.runtime.progress import doing
 
 if TYPE_CHECKING:
-    from cordial_ppl.tables import LabelledReadings
+    from cordial_ppl.tables import LabelledReadings, LabelTable
 
 FILES = Group("Files", sort_key=0)
 COLUMNS = Group("Columns", sort_key=1)
@@ -293,6 +293,23 @@ def list_groups(read: "LabelledReadings") -> dict[str, list[str]]:
         return len(cells) > 2 and all(table.scale.named(cell) is not None for cell in cells)
 
     return {k: v for k, v in groups.items() if k[:5] != "label" and not are_ratings({*v} - {""})}
+
+
+def refuse_split(labels: "LabelTable", command: str) -> None:
+    """Refuse labels that --round split has divided, where a command needs whole ones.
+
+    Args:
+        labels: The labels.
+        command: The command, such as "agree".
+
+    Raises:
+        InputError: A person has two labels for a text.
+    """
+    items = labels.item_ids
+    if len({*zip(items, labels.annotators or items, strict=True)}) < len(items):
+        raise InputError(
+            f"`cordial {command}` cannot use --round split. Use half-up or nearest-even."
+        )
 
 
 def _read_normal(text: str) -> tuple[float, float]:

@@ -52,6 +52,17 @@ def test_a_table_for_people_that_estimate_takes_back(cordial, refused, as_json, 
     assert "probability" in cordial("estimate", tables[0], "precious.csv", "-q").stderr
 
 
+def test_labels_keep_their_weights(as_json, tables):
+    """A label of a weight counts as much when the table comes back, and a new one counts once."""
+    ids, weights = [f"text {row}" for row in range(LABELLED)], [1.0, 0.25] * (LABELLED // 2)
+    write_table("w.csv", {"item_id": ids, "label": STARS[:LABELLED], "weight": weights})
+    first = as_json("decide", tables[0], "w.csv", *COSTS, "-o", "out.csv")
+    cells = read("out.csv")
+    found = dict(zip(cells["item_id"], map(float, cells["weight"]), strict=True))
+    assert found == dict.fromkeys(found, 1.0) | dict(zip(ids, weights, strict=True))
+    assert as_json("decide", tables[0], "out.csv", *COSTS) == first
+
+
 def test_labels_of_several_annotators_come_back(as_json, tables):
     ids, stars = [f"text {row}" for row in range(LABELLED)], STARS[:LABELLED]
     write_table("several.csv", {"item_id": ids, "ann": stars, "bea": stars[::-1]})

@@ -78,6 +78,17 @@ def test_labels_of_several_people_stay_theirs(cordial, readings):
     ]
 
 
+def test_labels_keep_their_weights_and_annotators(cordial, readings):
+    """The labels of before count as they did, and those that are filled in count once."""
+    given = {"item_id": ["text 3", "text 1"], "label": ["2", "1"], "annotator": ["ann", "bob"]}
+    write_table("w.csv", given | {"weight": [0.5, 2.0]})
+    cordial("plan", readings, "-n", 2, "--labelled", "w.csv", "-o", "p.csv", "--quiet")
+    out = read("p.csv")
+    assert out["item_id"][:2] == given["item_id"] and out["input_weight"] == ["2"] * 4
+    assert [*map(float, out["weight"])] == [0.5, 2.0, 1.0, 1.0]
+    assert out["annotator"] == ["ann", "bob", "", ""] and out["label"] == ["2", "1", "", ""]
+
+
 def test_labels_are_spread_over_the_values_of_a_column(cordial, as_json, readings):
     cordial("plan", readings, "-n", 4, "-o", "p.csv", "--quiet")
     more = "--by", "system", "--labelled", fill("p.csv", 4), "-n", 8, "-o", "q.csv"

@@ -116,7 +116,7 @@ decide r.csv l.csv --pass 4,5                              --person 0.5 or --agr
 decide r.csv l.csv --pass 4-5 --person 1                   --pass 4,5.
 decide r.csv l.csv --within 1 --false-pass 2 --person 1    --false-pass|--within
 decide r.csv l.csv --pass 5 --agree 90%                    --agree
-decide r.csv half.csv --pass 5 --false-pass 2 --person 1 --round split -o d.csv  --round split
+decide r.csv half.csv --pass 5 --false-pass 2 --person 1 --round split -o d.csv  decide -o|--round split
 estimate r.csv l.csv --require mean                        'mean'
 estimate r.csv l.csv --require pass>0                      pass|--pass).
 estimate r.csv l.csv --pass 9                              '9'
@@ -150,6 +150,7 @@ plan r.csv -o p.csv --by topic                             'topic'|'item_id'
 plan r.csv -o p.csv --by item_id --cluster ITEM_ID         --by|--cluster
 plan r.csv -o p.csv --by gap                               'gap'|line 4
 plan r.csv -o p.csv --labelled plan.csv                    plan.csv|'label'
+plan r.csv -o p.csv --labelled half.csv --round split      plan --labelled|--round split
 plan r.csv -o p.csv --options 1,2                          '1', '2'
 plan r.csv --more one.cordial --options 1,2                --options|2
 shift nobody.csv l.csv -o o.csv                            nobody.csv|'user'

@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.decided import Decisions
 from cordial_ppl.decisions.planning import Plan, expected_scores, score_strata, share_drawn
 from cordial_ppl.estimators.bulk.predictor import add_extras
-from cordial_ppl.tables import LabelledReadings, ReadingTable, write_table
+from cordial_ppl.tables import LabelledReadings, LabelTable, ReadingTable, write_table
 
 ADDED = ("stratum", "probability", "probability_by", "label")
 """What a sheet has beside the text's own columns."""
@@ -29,11 +31,23 @@ def _list_texts(table: ReadingTable, but: Sequence[str] = ()) -> pl.DataFrame:
     return add_extras(taken, table, table.names).drop(*names)
 
 
+def _list_labels(labels: LabelTable | None, before: int, after: int, scale: Scale) -> pl.DataFrame:
+    """List labels, with who gave them and their weights if the table says it, among empty rows."""
+    columns: dict[str, Any] = {}
+    if labels is not None:
+        columns = {} if labels.annotators is None else {"annotator": labels.annotators}
+        columns |= {"weight": labels.weights} if "weight" in labels.columns.free else {}
+    names = [] if labels is None else scale.decode(labels.labels)
+    listed = pl.DataFrame(columns | {"label": pl.Series(names, dtype=pl.String)})
+    padded = pl.concat([listed.clear(before), listed, listed.clear(after)])
+    return padded.with_columns(pl.col("^weight$").fill_null(1.0))
+
+
 def write_plan(
     output: Path,
     table: ReadingTable,
     made: Plan,
-    labelled: tuple[Sequence[int], Sequence[str], Sequence[str] | None],
+    labelled: tuple[Sequence[int], LabelTable | None],
     grouping: tuple[Sequence[str] | None, str | None],
 ) -> None:
     """Write the texts that have labels, and the planned ones with an empty label.
@@ -44,21 +58,19 @@ def write_plan(
         output: The table to write.
         table: The readings.
         made: The plan.
-        labelled: The rows that have labels, with these, and who gave them if several did.
+        labelled: The rows that have labels, with these if there are any.
         grouping: The group of each text, with the column that names it; None without groups.
     """
-    (rows, labels, people), (groups, by) = labelled, grouping
+    (rows, labels), (groups, by) = labelled, grouping
     every, names = [*rows, *made.rows.tolist()], groups or [""] * len(table)
-    drawn, empty = list(dict.fromkeys(every)), [None] * len(made.rows)
+    drawn, listed = [*dict.fromkeys(every)], _list_labels(labels, 0, len(made.rows), table.scale)
     shares = dict(zip(drawn, share_drawn([names[row] for row in drawn], names), strict=True))
-    sheet = _list_texts(table)[every].with_columns(
+    sheet = _list_texts(table, listed.columns)[every].with_columns(
         stratum=score_strata(expected_scores(table.logits, table.scale), len(drawn))[every],
         probability=pl.Series([shares[row] for row in every]),
         **({} if by is None else {"probability_by": pl.lit(by)}),
-        **({"annotator": pl.Series([*people, *empty])} if people else {}),
-        label=pl.Series([*labels, *empty], dtype=pl.String),
     )
-    write_table(output, sheet.lazy(), table.columns)
+    write_table(output, sheet.hstack(listed).lazy(), table.columns)
 
 
 def write_decisions(output: Path, made: Decisions, read: LabelledReadings) -> None:
@@ -75,9 +87,6 @@ def write_decisions(output: Path, made: Decisions, read: LabelledReadings) -> No
     names = DECIDED if made.agree is None else ("decision", "p_wrong")
     added = {name: pl.Series(getattr(made, name)[every]) for name in names}
     added["probability"] = pl.Series(made.probability[every]).fill_nan(None)
-    people = {} if labels.annotators is None else {"annotator": labels.annotators}
-    for name, cells in (people | {"label": table.scale.decode(labels.labels)}).items():
-        cells = [*[None] * len(asked), *cells, *[None] * len(others)]
-        added[name] = pl.Series(cells, dtype=pl.String)
-    sheet = _list_texts(table, [*added])[every.tolist()].with_columns(**added)
-    write_table(output, sheet.lazy(), table.columns)
+    listed = _list_labels(labels, len(asked), len(others), table.scale)
+    sheet = _list_texts(table, [*added, *listed.columns])[every.tolist()].with_columns(**added)
+    write_table(output, sheet.hstack(listed).lazy(), table.columns)
