@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
 from cordial_ppl.cli import options as shared
 from cordial_ppl.cli.command import command
@@ -132,15 +132,9 @@ def report(
             shown.append(as_table(f"{words} ({collected.form}), first rows", [*cells], texts))
     if collected.unnamed:
         done.append("the log has no ids for its texts, so item_id numbers them from 0; see --item")
-    content = {
-        "format": collected.form,
-        "options": list(collected.options),
-        "readings": len(collected),
-        "labels": len(collected.labelings),
-        "unread": collected.kept,
-        "notes": collected.notes,
-        "unnamed": collected.unnamed,
-    }
+    content = {"format": collected.form, "options": list(collected.options)}
+    content |= {"readings": len(collected), "labels": len(collected.labelings)}
+    content |= {"unread": collected.kept, "notes": collected.notes, "unnamed": collected.unnamed}
     return Result(content, "\n".join(shown), done=done)
 
 
@@ -148,9 +142,6 @@ def _show(cell: Any) -> str:
     """Write a cell in a line, a number with four decimals."""
     text = "" if cell is None else str(round(cell, 4) if isinstance(cell, float) else cell)
     return " ".join(text.split())
-
-
-AT_ONCE = validators.Number(gte=1, lte=64)
 
 
 @Parameter(name="*", group=shared.MODEL)
@@ -184,9 +175,7 @@ class Questions:
     "Environment variable with the API key; by default OPENAI_API_KEY for OpenAI, otherwise none."
     max_tokens: Annotated[shared.Number, Parameter(group=shared.ADVANCED)] = 16
     "Maximum length of an answer, in tokens."
-    concurrency: Annotated[
-        int, Parameter(metavar="N", group=shared.ADVANCED, validator=AT_ONCE)
-    ] = 8
+    concurrency: Annotated[int, shared.whole(1, 64), Parameter(group=shared.ADVANCED)] = 8
     "Number of questions to ask at the same time (at most 64)."
 
 
