@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -78,8 +79,7 @@ def _say_labels(labels: Any, calibrator: Any) -> str:
     number = count(len(labels.labels), "label")
     if labels.several:
         number += f" for {count(len(labels.first), 'text')}"
-    people = {*(labels.annotators or ())} if labels.several else ()
-    if people:
+    if people := labels.several and {*(labels.annotators or ())}:
         number += f" by {count(len(people), 'annotator')}"
     if unread := int(calibrator.fit_.entered.unread.sum()):
         number += f", including {unread} for texts without a reading"
@@ -168,6 +168,8 @@ def shift(
         user: Column that names the user, if not `user`.
         calibrator: Calibrator to add user shifts to; by default, one fitted to LABELS.
     """
+    import numpy as np
+
     from cordial_ppl.tables import read_columns
     from cordial_ppl.tables.roles import spell
 
@@ -179,6 +181,7 @@ def shift(
     if user is not None:
         more["annotator"] = tables.annotator or spell(read_columns(tables.labels), user)
     whole = tables.read(**more)
+    options.refuse_split(whole.labels, "shift")
     from cordial_ppl.estimators.bulk.intake import warn_of_kind
     from cordial_ppl.estimators.users import user_tables
     from cordial_ppl.stack.stacking import MIN_LABELS
@@ -200,15 +203,16 @@ def shift(
         rated = labelled, table.scale.decode(labels.labels), raters, order
         weights = labels.weights if "weight" in labels.columns.schema else None
         shifts = cp.UserShift(table.scale).fit(*rated, sample_weight=weights)
-        in_order, _ = shifts.predict_in_order(*rated, afresh=True)
-        before, after = (cp.scores.log_loss(part, labels.labels) for part in (labelled, in_order))
+        in_order, _ = shifts.predict_in_order(*rated, afresh=True, sample_weight=weights)
+        losses = partial(cp.scores.log_loss, labels=labels.labels, per_text=True)
+        before, after = (np.average(losses(each), weights=weights) for each in (labelled, in_order))
         user_tables.write_users(output, table, users, shifts.predict_proba(population, users))
     content = {"output": output, "texts": len(users), "labels": len(rows)}
     content |= {"spread": shifts.sigma_, "shifts": shifts.values_, "labels_of": shifts.counts_}
     content |= {"log_loss_population": before, "log_loss_in_order": after}
     unseen = "valid if the calibrator was not fitted to them" if calibrator else "out of fold"
-    losses = f"{before:.3f} without user shifts, {after:.3f} with shifts from earlier labels"
-    done = [f"log loss of the labels ({unseen}): {losses}"]
+    told = f"{before:.3f} without user shifts, {after:.3f} with shifts from earlier labels"
+    done = [f"log loss of the labels ({unseen}): {told}"]
     if after >= before:
         done.append("users' earlier labels do not help to predict their later labels")
     done.append(f"wrote {output}: {count(len(users), 'text')}")

@@ -157,6 +157,7 @@ shift nobody.csv l.csv -o o.csv                            nobody.csv|'user'
 shift blank.csv l.csv -o o.csv                             blank.csv|line 61
 shift r.csv soon.csv -o o.csv                              soon.csv|order
 shift r.csv few.csv -o o.csv                               8 labels|found 7
+shift r.csv half.csv -o o.csv --round split                shift|--round split
 shift r.csv l.csv -o o.csv --calibrator one.cordial --prior-of offset=0,1  --calibrator
 shift other.csv l.csv -o o.csv --calibrator one.cordial    other.csv
 sweep r.csv l.csv -o s.csv --methods raw --budgets 11       has only 10 texts|other 10

@@ -55,6 +55,22 @@ def test_users_are_told_apart(cordial, as_json, files):
     assert found["log_loss_in_order"] != found["log_loss_population"]
 
 
+def test_weights_count_in_the_fit_and_in_the_log_losses(as_json, files):
+    """A weight of 2 counts as two labels, in what earlier labels tell and in both losses."""
+    weights = np.where(np.arange(LABELLED) % 3 == 2, 2.0, 0.1)
+    write_table(files[1], {**read(files[1]), "weight": weights})
+    found = as_json(*fast("shift", *files, "-o", "o.csv"))
+    given, codes = [str(z) for z in read(files[1])["label"]], np.array(read(files[1])["label"], int)
+    logits = read_readings(files[0]).logits[:LABELLED]
+    calibrator = cp.Cordial([*"12345"], inference="mode").fit(logits, given, sample_weight=weights)
+    rated = calibrator.fit_.out_of_fold, given, USERS[:LABELLED]
+    shifts = cp.UserShift([*"12345"]).fit(*rated, sample_weight=weights)
+    in_order, _ = shifts.predict_in_order(*rated, afresh=True, sample_weight=weights)
+    for name, probs in (("population", rated[0]), ("in_order", in_order)):
+        losses = cp.scores.log_loss(np.asarray(probs), codes - 1, per_text=True)
+        assert found[f"log_loss_{name}"] == pytest.approx(np.average(losses, weights=weights))
+
+
 def test_a_calibrator_of_other_labels(cordial, files, tmp_path):
     cordial(*fast("fit", *write_tables(tmp_path, "jsonl"), "-o", "j.cordial"))
     given = "--calibrator", "j.cordial"
