@@ -13,13 +13,11 @@ from cordial_ppl.cli.options import BothColumns, Column, Fitting
 from cordial_ppl.cli.output import Result, as_table
 from cordial_ppl.errors import InputError, quote
 
-Judged = Annotated[Path | None, options.option(options.LAYOUT, group=options.FILES)]
-
 
 @command
 def agree(
     labels: options.Given,
-    readings: Judged = None,
+    readings: Annotated[Path | None, options.option(options.LAYOUT, group=options.FILES)] = None,
     /,
     *,
     columns: BothColumns = BothColumns(),

@@ -55,8 +55,7 @@ def predict(
 
     if on_ray and isinstance(fitted, cp.Fusion):
         raise InputError("--engine ray supports only one judge. Remove --engine ray.")
-    scale, paths = fitted.fit_.scale, [readings, *also]
-    paths = [path.absolute() if on_ray else path for path in paths]
+    paths = [path.absolute() if on_ray else path for path in (readings, *also)]
     table, drift, others = open_tables(
         calibrator, fitted, paths, **vars(columns) | {"options": names}
     )
@@ -64,7 +63,7 @@ def predict(
         predict_on_ray(calibrator, table, output, channels=channel)
     else:
         predict_table(fitted, table, output)
-    content = {"output": output, "texts": len(table), "options": scale.options}
+    content = {"output": output, "texts": len(table), "options": fitted.fit_.scale.options}
     content |= {"drift": drift and drift.to_dict(), "differences": others}
     return Result(content, done=[f"wrote {output}: {count(len(table), 'text')}"])
 

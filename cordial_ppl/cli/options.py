@@ -295,21 +295,19 @@ def list_groups(read: "LabelledReadings") -> dict[str, list[str]]:
     return {k: v for k, v in groups.items() if k[:5] != "label" and not are_ratings({*v} - {""})}
 
 
-def refuse_split(labels: "LabelTable", command: str) -> None:
+def refuse_split(labels: "LabelTable", name: str) -> None:
     """Refuse labels that --round split has divided, where a command needs whole ones.
 
     Args:
         labels: The labels.
-        command: The command, such as "agree".
+        name: The command, such as "agree".
 
     Raises:
         InputError: A person has two labels for a text.
     """
     items = labels.item_ids
     if len({*zip(items, labels.annotators or items, strict=True)}) < len(items):
-        raise InputError(
-            f"`cordial {command}` cannot use --round split. Use half-up or nearest-even."
-        )
+        raise InputError(f"`cordial {name}` cannot use --round split. Use half-up or nearest-even.")
 
 
 def _read_normal(text: str) -> tuple[float, float]:

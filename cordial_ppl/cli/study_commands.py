@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mode
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -67,8 +68,7 @@ def learn_prior(
     settings = {"leave_out": leave_out, "rule": rule, "vector": rule != "paper"}
     prior = cp.learn_prior(texts, channels=models, units=units, seed=seed, **settings)
     prior.save(output)
-    sizes = sorted(fit.size for fit in prior.fits)
-    size = max(sizes, key=sizes.count)
+    size = mode(sorted(fit.size for fit in prior.fits))
     rows = prior.describe(models, size)
     fits = [
         {"task": fit.task, "reader": fit.reader or None, "labels": sum(fit.counts)}
