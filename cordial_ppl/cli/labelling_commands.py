@@ -19,7 +19,7 @@ from cordial_ppl.cli.command import command
 from cordial_ppl.cli.estimate_commands import read_grouping
 from cordial_ppl.cli.options import BothColumns, Column, Columns, Fitting
 from cordial_ppl.cli.output import Result, as_table, draw, interrupting, say
-from cordial_ppl.errors import InputError, SettingNeeded, count
+from cordial_ppl.errors import InputError, SettingNeeded, count, naming
 from cordial_ppl.runtime.progress import doing
 
 
@@ -69,6 +69,7 @@ def plan(
     if wanted.width is not None and (wanted.more is None or not wanted.width > 0):
         raise InputError("--width must be above 0. Use it only together with --more CALIBRATOR.")
     from cordial_ppl.tables import check_unfilled, match_labels, read_labels, read_readings
+    from cordial_ppl.tables.columns import finite
     from cordial_ppl.tables.roles import spell
 
     if output is not None:
@@ -88,6 +89,14 @@ def plan(
             problem = f"{labelled} contains labels from a plan by {kept.planned_by!r}."
             raise SettingNeeded(problem, "Plan more texts in the same way", "by", kept.planned_by)
         options.refuse_split(kept, "plan --labelled")
+        if kept.planned_by is None and "probability" in kept.columns.free:
+            with naming(labelled):
+                if len(shares := {*finite(kept.columns, "probability")}) > 1 or 1 in shares:
+                    raise InputError(
+                        "a plan cannot continue labels whose 'probability' differs or is 1. Plan "
+                        "without --labelled, and estimate from the new labels alone; rename the "
+                        "column if it means something else."
+                    )
         rows = places.tolist()
     forecast, content = _forecast(wanted, readings, table, fitted)
     if output is None:
@@ -308,8 +317,6 @@ def decide(
     elif figure is not None:
         done.append(f"did not draw {figure}, because all texts have labels.")
     content: dict[str, Any] = {"decisions": made.counts, "labelled": int(made.labelled.sum())}
-    content["to_label"] = int(made.asked.sum())
-    content |= {name: getattr(made, name) for name in ("ways", "agree", "kept", "gain")}
-    content["checked"] = None if chosen else made.checked
-    content["curve"] = made.curve
+    content |= {"to_label": int(made.asked.sum()), "checked": None if chosen else made.checked}
+    content |= {name: getattr(made, name) for name in ("ways", "agree", "kept", "gain", "curve")}
     return Result(content, made.text(chosen), "", warnings, done)

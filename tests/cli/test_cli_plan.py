@@ -117,6 +117,20 @@ def test_a_plan_by_groups_goes_on_by_these(cordial, refused, readings):
     assert read("q.csv")["item_id"] == read("p.csv")["item_id"]
 
 
+@pytest.mark.parametrize("chances", [[0.5, 0.1], [1, 1]], ids=["unequal", "chosen"])
+def test_no_plan_goes_on_from_another_design(cordial, refused, readings, chances):
+    """A plan gives all texts the same chance, which is not that of labels drawn otherwise."""
+    cells = {"item_id": ["text 0", "text 1"], "label": ["1", "2"]}
+    more = "plan", readings, "-n", 3, "--labelled", "own.csv", "-o", "p.csv"
+    write_table("own.csv", cells | {"probability": chances})
+    refused("own.csv|'probability'|without --labelled", *more)
+    write_table("own.csv", cells | {"probability": [0.5, None]})
+    refused("own.csv|'probability'|line 3", *more)
+    write_table("own.csv", cells | {"probability": [2 / TEXTS] * 2})
+    cordial(*more, "--quiet")
+    np.testing.assert_allclose(np.array(read("p.csv")["probability"], float), 5 / TEXTS)
+
+
 def test_partly_labelled_clusters_count_by_their_texts(cordial, tmp_path):
     """Labels of one text of each of three clusters are not three clusters."""
     talks, systems = [f"talk {i // 6}" for i in range(TEXTS)], ["ab"[i // 30] for i in range(TEXTS)]
