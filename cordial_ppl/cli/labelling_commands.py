@@ -125,9 +125,17 @@ def _forecast(wanted: Wanted, readings: Path, table: Any, fitted: Any) -> tuple[
     """Forecast what more labels would give a saved calibrator, for people and for programs."""
     if wanted.more is None:
         return "", {}
-    from cordial_ppl.estimators.bulk.intake import warn_of_drift
+    from cordial_ppl.data.labelling import as_texts
+    from cordial_ppl.estimators.bulk.intake import warn_of_drift, warn_of_kind
 
     fit, width = fitted.fit_, wanted.width
+    texts = as_texts(table.item_ids, len(table))
+    if fit.labelled.texts.max() >= 0 and not fit.labelled.has(texts).any():
+        raise InputError(
+            f"{readings} has none of the texts that were labelled for {wanted.more}, so those "
+            "labels cannot forecast its mean. Pass a table that includes the labelled texts."
+        )
+    warn_of_kind(wanted.more, fit, readings, table)
     forecast = fitted.forecast(table.logits, table.covariates(fit.covariates, fit.levels))
     warn_of_drift(wanted.more, fit, readings, cp.check_readings(fit, table.logits))
     text, content = forecast.text, forecast.to_dict()

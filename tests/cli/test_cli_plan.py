@@ -174,3 +174,15 @@ def test_more_labels_are_forecast(cordial, as_json, readings):
     turned = {f"logit_{k}": read(readings)[f"logit_{6 - k}"] for k in range(1, 6)}
     write_table("other.csv", read(readings) | turned)
     assert "warning: other.csv" in cordial("plan", "other.csv", "--more", "reader.cordial").stderr
+
+
+def test_a_forecast_is_for_the_judge_and_the_texts_of_the_labels(cordial, refused, readings):
+    write_table("gpt.csv", read(readings) | {"reader_model": ["gpt"] * TEXTS})
+    cordial("fit", "gpt.csv", "l.csv", "-o", "gpt.cordial", "--quiet")
+    write_table("qwen.csv", read(readings) | {"reader_model": ["qwen"] * TEXTS})
+    more = "--more", "gpt.cordial"
+    assert cordial("plan", "gpt.csv", *more).stderr == ""
+    assert "'qwen' instead of 'gpt'" in cordial("plan", "qwen.csv", *more).stderr
+    renamed = [f"x{item}" for item in read(readings)["item_id"]]
+    write_table("others.csv", read("gpt.csv") | {"item_id": renamed})
+    refused("others.csv|gpt.cordial", "plan", "others.csv", *more)
