@@ -201,7 +201,7 @@ def shift(
     labelled = population[rows] if calibrator else fitted.fit_.out_of_fold
     with doing("comparing users"):
         rated = labelled, table.scale.decode(labels.labels), raters, order
-        weights = labels.weights if "weight" in labels.columns.schema else None
+        weights = labels.weights if "weight" in labels.columns.free else None
         shifts = cp.UserShift(table.scale).fit(*rated, sample_weight=weights)
         in_order, _ = shifts.predict_in_order(*rated, afresh=True, sample_weight=weights)
         losses = partial(cp.scores.log_loss, labels=labels.labels, per_text=True)

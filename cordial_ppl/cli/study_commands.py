@@ -104,14 +104,16 @@ def check(
     if bool(readings) != bool(labels):
         raise InputError("--readings and --labels must be used together. Pass both or neither.")
     if readings and labels:
+        import numpy as np
+
         from cordial_ppl.estimators.task_tables import take_covariates
         from cordial_ppl.tables import read_labelled
 
         with doing("reading"):
-            table, labelled, rows = read_labelled(readings, labels, **vars(columns))
+            table, labelled, rows = read_labelled(readings, labels, **vars(columns)).drop_unread()
             labelled.check_single("cordial check")
-            # Those with labels come first.
-            order = [*rows, *sorted({*range(len(table))} - {*rows.tolist()})]
+            # Those with labels come first; texts without a reading are left out.
+            order = [*rows, *np.setdiff1d(np.flatnonzero(~table.unread), rows)]
             extra = take_covariates(table, [channel])
             extra = {name: column[order] for name, column in extra.items()}
             texts = table.logits[order], labelled.labels, extra

@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from broken_channels import write_channel
-from review_tables import write_tables
+from review_tables import read, write_tables
 
 from cordial_ppl.evaluation.checks import check_channel
 from cordial_ppl.evaluation.checks.checking import PROMISES
 from cordial_ppl.evaluation.checks.exactness import Ranks, check_diagnostics
+from cordial_ppl.tables import write_table
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -32,6 +33,26 @@ def test_a_sound_channel(cordial, tmp_path, quick):
     lines = [line.split()[0] for line in result.stdout.splitlines()]
     assert len(lines) == 6 and set(lines) <= {"pass", "warn"}
     assert "pass  simulation-based calibration" in result.stdout
+
+
+def test_texts_without_a_reading_are_left_out(as_json, tmp_path, monkeypatch):
+    """A fit keeps them, and a channel says nothing of them; their labels go, too."""
+    readings, labels = write_tables(tmp_path)
+    cells, seen = read(readings), []
+    blank = {name: [*column] for name, column in cells.items()}
+    for name in (*blank,)[1:]:
+        blank[name][3] = blank[name][30] = ""
+    write_table(readings, blank)
+    monkeypatch.setattr(
+        "cordial_ppl.evaluation.checks.check_channel",
+        lambda channel, *texts, **_: seen.append(texts) or check_channel(channel, checks=()),
+    )
+    as_json("check", "location", "--readings", readings, "--labels", labels)
+    (logits, codes, _), kept = seen[0], [row for row in range(60) if row not in (3, 30)]
+    stated = np.array([cells[f"logit_{k}"] for k in range(1, 6)], float).T[kept]
+    stated = stated - stated.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(logits - logits.mean(axis=1, keepdims=True), stated)
+    assert len(codes) == 19
 
 
 @pytest.mark.nightly

@@ -116,7 +116,7 @@ decide r.csv l.csv --pass 4,5                              --person 0.5 or --agr
 decide r.csv l.csv --pass 4-5 --person 1                   --pass 4,5.
 decide r.csv l.csv --within 1 --false-pass 2 --person 1    --false-pass|--within
 decide r.csv l.csv --pass 5 --agree 90%                    --agree
-decide r.csv half.csv --pass 5 --false-pass 2 --person 1 --round split -o d.csv  decide -o|--round split
+decide r.csv half.csv --pass 5 --false-pass 2 --person 1 --round split -o d.csv  --round split
 estimate r.csv l.csv --require mean                        'mean'
 estimate r.csv l.csv --require pass>0                      pass|--pass).
 estimate r.csv l.csv --pass 9                              '9'
