@@ -9,6 +9,7 @@ import numpy as np
 
 from cordial_ppl.data.checks import check_cells, check_level
 from cordial_ppl.data.containers import as_numbers
+from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.labelling import list_labels, rank_texts, share_text
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.records import list_fields
@@ -117,10 +118,11 @@ def agreement(
     check_level(level)
     codes, texts, people = list_labels(labels, scale)
     rows, (one, other) = int(texts.max()) + 1, pair(texts)
-    clusters = check_cells("clusters", range(rows) if clusters is None else clusters, rows)
+    clusters = aligned(labels, range(rows) if clusters is None else clusters, "clusters")
+    clusters = check_cells("clusters", clusters, rows)
     measures = {"people": compare_people(codes, texts, people, scale.size)} if one.size else {}
     for name, probs in (predictions or {}).items():
-        array = as_numbers(probs, name)
+        array = as_numbers(aligned(labels, probs, name), name)
         if array.shape != (rows, scale.size):
             raise InputError(f"{name} must have shape {(rows, scale.size)}; got {array.shape}.")
         if (read := ~np.isnan(array).all(axis=1)).any():
@@ -140,8 +142,7 @@ def agreement(
 
 def _bound(among: Interval, people: int) -> Interval:
     """Bound a judge's agreement with one of so many people by theirs; see `votes`."""
-    mean, lower, upper = among
-    ends = mean, lower, upper + (1 - upper) / people
+    ends = among._replace(upper=among.upper + (1 - among.upper) / people)
     return Interval(*(math.sqrt(max(end, 0)) for end in ends))
 
 

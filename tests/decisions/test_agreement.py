@@ -4,6 +4,7 @@ from typing import Any
 
 import krippendorff
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
@@ -202,6 +203,21 @@ def test_a_judge_may_have_any_name():
     judge, name = np.eye(3)[[0, 1, 2, 1]], "gpt less mini"
     made = cp.agreement([[0, 1], [1, 1], [2, 1], [1, 1]], 3, predictions={name: judge})
     assert made.rows[0] == ("", "people", name, "at most") and name in str(made)
+
+
+def test_predictions_and_clusters_are_matched_by_their_index():
+    """Labels, predictions and clusters of pandas are of the texts that their indexes name."""
+    rng = np.random.default_rng(0)
+    _, labels = rate(rng, 60, 2, 5)
+    names = [f"text {row}" for row in range(60)]
+    votes = pd.DataFrame(labels, index=names)
+    stated = pd.DataFrame(np.eye(5)[labels[:, 0]] * 0.6 + 0.08, index=names)
+    clusters = pd.Series(np.arange(60) // 4, index=names)
+    expected = cp.agreement(labels, 5, predictions={"c": stated.to_numpy()}, clusters=[*clusters])
+    turned = {"predictions": {"c": stated[::-1]}, "clusters": clusters[::-1]}
+    assert cp.agreement(votes, 5, **turned) == expected
+    with pytest.raises(InputError, match="c and .* different indexes"):
+        cp.agreement(votes, 5, predictions={"c": stated.rename(index={"text 0": "other"})})
 
 
 def test_what_has_no_value_is_left_empty():
