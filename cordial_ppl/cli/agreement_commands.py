@@ -11,7 +11,7 @@ from cordial_ppl.cli.command import command
 from cordial_ppl.cli.estimate_commands import read_grouping
 from cordial_ppl.cli.options import BothColumns, Column, Fitting
 from cordial_ppl.cli.output import Result, as_table
-from cordial_ppl.errors import InputError, quote
+from cordial_ppl.errors import InputError, quote, warn
 
 
 @command
@@ -38,6 +38,8 @@ def agree(
         text: Column with the texts, used to show those on which people disagree most.
         texts: Table with item_id and the texts, if READINGS does not contain the texts.
     """
+    import numpy as np
+
     from cordial_ppl.decisions.votes import tabulate
     from cordial_ppl.tables import read_labels, read_scale, read_words
 
@@ -50,6 +52,8 @@ def agree(
         whole = tables.read(apart=apart)
         scale, read, judges = whole.readings.scale, whole.labels, _predict(tables, whole)
     options.refuse_split(read, "agree")
+    if "weight" in read.columns.free and np.ptp(read.weights):
+        warn(f"{labels}: agreement ignores column 'weight', which changes only the calibration.")
     votes, first, people = tabulate(scale.decode(read.labels), read.item_ids, read.annotators)
     groups = read_grouping(read.columns, cluster=cluster).get("cluster")
     made = cp.agreement(
@@ -87,7 +91,6 @@ def _predict(tables: Fitting, read: Any) -> dict[str, Any]:
     fit, logits, judges = tables.fit(read).fit_, read.readings.logits[read.rows], {}
     rated = ~is_unread(logits)
     for name, probs in (("judge", state(logits[rated])[0]), ("calibrated", fit.out_of_fold)):
-        if probs is not None:
-            judges[name] = np.full(logits.shape, np.nan)
-            judges[name][rated] = probs
+        judges[name] = np.full(logits.shape, np.nan)
+        judges[name][rated] = np.nan if probs is None else probs
     return judges

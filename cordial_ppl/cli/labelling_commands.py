@@ -68,6 +68,8 @@ def plan(
         raise InputError("nothing to do. Pass an output file with -o, or a calibrator with --more.")
     if wanted.width is not None and (wanted.more is None or not wanted.width > 0):
         raise InputError("--width must be above 0. Use it only together with --more CALIBRATOR.")
+    import numpy as np
+
     from cordial_ppl.tables import check_unfilled, match_labels, read_labels, read_readings
     from cordial_ppl.tables.columns import finite
     from cordial_ppl.tables.roles import spell
@@ -82,9 +84,9 @@ def plan(
         table = read_readings(readings, **settings)
     grouping = read_grouping(table.columns, by=by, cluster=wanted.cluster)
     groups, column = grouping.get("by"), by and spell(table.columns, by)
-    kept, rows = None, list[int]()
+    kept, rows = None, np.zeros(0, int)
     if labelled is not None:
-        kept, places = match_labels(table, read_labels(labelled, table.scale, **settings))
+        kept, rows = match_labels(table, read_labels(labelled, table.scale, **settings))
         if kept.planned_by not in (None, column):
             problem = f"{labelled} contains labels from a plan by {kept.planned_by!r}."
             raise SettingNeeded(problem, "Plan more texts in the same way", "by", kept.planned_by)
@@ -97,19 +99,18 @@ def plan(
                         "without --labelled, and estimate from the new labels alone; rename the "
                         "column if it means something else."
                     )
-        rows = places.tolist()
     forecast, content = _forecast(wanted, readings, table, fitted)
     if output is None:
         return Result(content, forecast)
     from cordial_ppl.decisions.sampling_design import count_groups
     from cordial_ppl.estimators.bulk import sheets
 
-    before = list(dict.fromkeys(rows))
+    before = list(dict.fromkeys(rows.tolist()))
     texts = {"groups": groups, "clusters": grouping.get("cluster"), "labelled": before}
     made = cp.plan(table.logits, wanted.number, **texts, options=table.scale, seed=seed)
-    sheets.write_plan(output, table, made, (rows, kept), (groups, column))
+    sheets.write_plan(output, table, made, (rows.tolist(), kept), (groups, column))
     number, scale = count(len(made.rows), "text"), ", ".join(table.scale.options)
-    after = f", below the {count(len(rows), 'label')} from {labelled}" if rows else ""
+    after = f", below the {count(len(rows), 'label')} from {labelled}" if kept else ""
     done = f"Wrote {number} to {output}{after}. Fill in the label column ({scale}) from the top"
     plan = {"output": output, "texts": len(table), "labelled": len(before)}
     plan |= {"planned": len(made.rows)} | ({"forecast": content} if content else {})

@@ -30,7 +30,7 @@ from cordial_ppl.decisions.estimates.rectified import (
 from cordial_ppl.decisions.means import Shares, draw_shares
 from cordial_ppl.decisions.question import TARGETS, Question
 from cordial_ppl.decisions.residuals import find_residuals
-from cordial_ppl.errors import InputError, quote
+from cordial_ppl.errors import InputError, quote, warn
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.scores import Interval
 from cordial_ppl.stack.entering import enter
@@ -96,6 +96,11 @@ def estimate(
         names = () if question.groups is None else name_groups(columns["groups"], len(read))[0]
         unheard = tuple(name for name in names if name not in made.groups)
         return replace(made, unread=(unread, 0), unheard=unheard)
+    if fit.text_labels.effective < len(fit.text_labels.first):
+        warn(
+            "weights of labels change only the calibration: this estimate counts every labelled "
+            "text once. To correct for the sampling, use sampling probabilities instead."
+        )
     stated, every = np.tile(fit.unread_counts / fit.unread_counts.sum(), (2, len(read), 1))
     stated[read] = state(texts.read.logits)[0]
     posed = _pose(fit, stated, replace(question, **columns), read, (labels, rows))
@@ -249,8 +254,7 @@ def _find_uneven(names: Sequence[str], corpus: Corpus, seed: int) -> str | None:
     shares = texts / texts.sum()
 
     def apart(counts: np.ndarray) -> Any:
-        other = counts / counts.sum(axis=-1, keepdims=True)
-        return np.sum((other - shares) ** 2 / shares, axis=-1)
+        return np.sum((counts / counts.sum(axis=-1, keepdims=True) - shares) ** 2 / shares, axis=-1)
 
     # Cheap, and hardly larger than the p value of few labels or of clusters.
     left = 1 / len(rows) - 1 / len(corpus.groups)

@@ -171,8 +171,7 @@ class Reader(NamedTuple):
         about = f"apart from bias, labels scatter by ±{number(self.spread.value, 2)}{unit} around"
         if self.kind != "probabilities":
             return f"noise: {about} the ratings"
-        stated = number(self.stated_spread, 2)
-        words = f"{about} the judge's means; the judge states ±{stated}"
+        words = f"{about} the judge's means; the judge states ±{number(self.stated_spread, 2)}"
         if self.stated_spread < self.spread.low:
             return f"over-confident: {words}"
         if self.stated_spread > self.spread.high:

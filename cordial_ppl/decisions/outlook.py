@@ -43,8 +43,7 @@ def expected_loss_and_gap(
             gap += share * (entropy(mean) - np.tensordot(weights, entropy(draws), axes=1))
     loss, logs = entropy(mixed), np.log(np.where(mixed > 0, mixed, 1.0))
     spread = np.sum(mixed * logs**2, axis=1) - loss**2
-    means = loss.mean(), spread.mean(), max(gap.mean(), 0.0)
-    return Outlook(len(logits), *map(float, means))
+    return Outlook(len(logits), *map(float, (loss.mean(), spread.mean(), max(gap.mean(), 0.0))))
 
 
 def spread_rows(logits: Float[np.ndarray, "m K"]) -> Int[np.ndarray, " rows"]:

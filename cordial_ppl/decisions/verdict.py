@@ -103,8 +103,7 @@ class Verdict:
         """Return the verdict in one line."""
         labels = count(self.labels, "label")
         if self.target is not None:
-            more = count(self.target - self.labels, "more text")
-            verdict = f"Label about {more}"
+            verdict = f"Label about {count(self.target - self.labels, 'more text')}"
         else:
             verdict = ("Use" if self.advice is Advice.USE else "Do not use") + " the calibrator"
         if self.alike and self.labels > 1:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from review_tables import LABELLED, TEXTS, write_tables
+from review_tables import LABELLED, TEXTS, read, write_tables
 
 import cordial_ppl as cp
 from cordial_ppl.evaluation import synthetic
@@ -68,6 +68,15 @@ def test_people_alone_in_rows_or_in_columns(as_json, tables, tmp_path):
     words = "--texts", "words.jsonl", "--text", "answer", "--id", "item_id", "--id", "id"
     for each in as_json("agree", labels, *SCALE, *words)["apart"]:
         assert each["text"] == WORDS[int(each["item_id"].removeprefix("text "))]
+
+
+def test_weights_are_ignored_with_a_warning(cordial, tables):
+    """Only weights that differ are worth it."""
+    _, labels, _ = tables
+    cells = read(labels)
+    for few, warned in ((0.5, True), (1, False)):
+        write_table(labels, cells | {"weight": [few, *[1] * (len(cells["label"]) - 1)]})
+        assert ("ignores column 'weight'" in cordial("agree", labels, *SCALE).stderr) == warned
 
 
 def test_one_label_a_text(as_json, cordial, refused, tmp_path):

@@ -70,8 +70,7 @@ class Requirement(NamedTuple):
             return Answer(self.text, YES, interval)
         if ends[1] < 0 or (strict and ends[1] == 0):
             return Answer(self.text, NO, interval)
-        needed = made.needed(interval, self.bound, groups)
-        return Answer(self.text, OPEN, interval, needed, groups)
+        return Answer(self.text, OPEN, interval, made.needed(interval, self.bound, groups), groups)
 
     def find(self, groups: Collection[str], passing: bool, scale: Scale) -> tuple[str, ...]:
         """Find the groups whose quantity it is.
