@@ -231,10 +231,10 @@ def label(
             serve(page, wanted.port, _say_address)
         with doing("finishing the last estimate"):
             adviser.end()
-    counts = work.counts
-    content = {"output": wanted.output, "annotator": who, **counts, "advice": adviser.latest}
-    done = f"Wrote {count(counts['labels'], 'label')} by {who} to {wanted.output}."
-    return Result(content, done=[done] if wanted.output.exists() else ["Wrote no labels."])
+    output = wanted.output if wanted.output.exists() else None
+    content = {"output": output, "annotator": who, **work.counts, "advice": adviser.latest}
+    done = f"Wrote {count(work.counts['labels'], 'label')} by {who} to {output}."
+    return Result(content, done=[done if output else "Wrote no labels."])
 
 
 def _find_user() -> str:

@@ -42,6 +42,13 @@ def test_texts_may_be_in_another_table(cordial, refused, monkeypatch, tmp_path):
     refused("'words'", *label)
 
 
+def test_no_file_is_named_where_nothing_was_labelled(as_json, monkeypatch, tmp_path):
+    write_judged(tmp_path / "judged.csv")
+    answer_by_thread(monkeypatch, 0, TRUTH)
+    assert as_json("label", *ARGUMENTS)["output"] is None
+    assert not (tmp_path / "labels.jsonl").exists()
+
+
 def test_another_column_is_offered(refused, tmp_path):
     write_judged(tmp_path / "judged.csv")
     refused(
