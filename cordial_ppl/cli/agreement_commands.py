@@ -56,13 +56,9 @@ def agree(
         warn(f"{labels}: agreement ignores column 'weight', which changes only the calibration.")
     votes, first, people = tabulate(scale.decode(read.labels), read.item_ids, read.annotators)
     groups = read_grouping(read.columns, cluster=cluster).get("cluster")
-    made = cp.agreement(
-        votes,
-        scale,
-        clusters=groups and [groups[row] for row in first],
-        predictions={name: probs[first] for name, probs in judges.items()},
-        level=level,
-    )
+    settings = {"clusters": groups and [groups[row] for row in first], "level": level}
+    settings["predictions"] = {name: probs[first] for name, probs in judges.items()}
+    made = cp.agreement(votes, scale, **settings)
     if not made.values:
         raise InputError(
             f"no text in {labels} has labels from two people, so there is nothing to compare. Add "

@@ -71,7 +71,6 @@ def plan(
     import numpy as np
 
     from cordial_ppl.tables import check_unfilled, match_labels, read_labels, read_readings
-    from cordial_ppl.tables.columns import finite
     from cordial_ppl.tables.roles import spell
 
     if output is not None:
@@ -87,18 +86,7 @@ def plan(
     kept, rows = None, np.zeros(0, int)
     if labelled is not None:
         kept, rows = match_labels(table, read_labels(labelled, table.scale, **settings))
-        if kept.planned_by not in (None, column):
-            problem = f"{labelled} contains labels from a plan by {kept.planned_by!r}."
-            raise SettingNeeded(problem, "Plan more texts in the same way", "by", kept.planned_by)
-        options.refuse_split(kept, "plan --labelled")
-        if kept.planned_by is None and "probability" in kept.columns.free:
-            with naming(labelled):
-                if len(shares := {*finite(kept.columns, "probability")}) > 1 or 1 in shares:
-                    raise InputError(
-                        "a plan cannot continue labels whose 'probability' differs or is 1. Plan "
-                        "without --labelled, and estimate from the new labels alone; rename the "
-                        "column if it means something else."
-                    )
+        _check_design(labelled, kept, column)
     forecast, content = _forecast(wanted, readings, table, fitted)
     if output is None:
         return Result(content, forecast)
@@ -120,6 +108,24 @@ def plan(
         lines = [(name, *map(str, each.values())) for name, each in plan["groups"].items()]
         text = as_table(f"{number} to label", (by or "", "texts", "labelled", "planned"), lines)
     return Result(plan, forecast, text, warnings, [f"{done}, then pass the file as LABELS."])
+
+
+def _check_design(labelled: Path, kept: Any, by: str | None) -> None:
+    """Refuse labels of texts that were not drawn as a plan by this column, if any, draws them."""
+    from cordial_ppl.tables.columns import finite
+
+    if kept.planned_by not in (None, by):
+        problem = f"{labelled} contains labels from a plan by {kept.planned_by!r}."
+        raise SettingNeeded(problem, "Plan more texts in the same way", "by", kept.planned_by)
+    options.refuse_split(kept, "plan --labelled")
+    if kept.planned_by is None and "probability" in kept.columns.free:
+        with naming(labelled):
+            if len(shares := {*finite(kept.columns, "probability")}) > 1 or 1 in shares:
+                raise InputError(
+                    "a plan cannot continue labels whose 'probability' differs or is 1. Plan "
+                    "without --labelled, and estimate from the new labels alone; rename the "
+                    "column if it means something else."
+                )
 
 
 def _forecast(wanted: Wanted, readings: Path, table: Any, fitted: Any) -> tuple[str, Any]:
