@@ -20,6 +20,9 @@ WIDEST = 21
 PSEUDO_COUNT = 0.5
 """What every option counts beside a rating, which is a sample of one."""
 
+LEAST, NUDGE = 0.005, 1e-4
+"""Least probability of one of two options, and what moves each, so that it is no split rating."""
+
 MOST_RATINGS, FEW, BLOCK = 100, 8, 64
 """Ratings of a text, at most, texts of which that can be told before all are looked at, and texts
 that are looked at side by side."""
@@ -67,7 +70,8 @@ def read_ratings(
     .. math:: \log \frac{w_k + a}{1 + a K}, \qquad a = 1/2
 
     where w is 1 for the option that is stated; a rating between two options may be split among
-    them, with the weights of `round_labels`.
+    them, with the weights of `round_labels`.  On a range of two options it is the probability of
+    the second: 70 of 100 is 0.7, whatever the other ratings are.
 
     Args:
         ratings: numbers or names of options, [n].
@@ -92,6 +96,8 @@ def read_ratings(
     rows, options, weights = round_as_chosen(positions, scale, round, where, "ratings")
     shares = np.zeros((len(positions), scale.size))
     shares[rows, options] = weights
+    if ends is not None and scale.size == 2 and round == "split":
+        return np.log(NUDGE + (1 - 2 * NUDGE) * shares.clip(LEAST, 1 - LEAST))
     return np.log((shares + PSEUDO_COUNT) / (1 + PSEUDO_COUNT * scale.size))
 
 

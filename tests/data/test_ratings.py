@@ -123,6 +123,18 @@ def test_ratings_on_another_scale_are_rescaled_and_split(options, ends):
     assert turned[:2].argmax(axis=1).tolist() == [len(options) - 1, 0]
 
 
+@pytest.mark.parametrize("ends", [(0, 100), (100, 0)])
+def test_a_rating_in_a_range_of_two_options_is_a_probability_in_any_batch(ends):
+    """The share that is stated of a text does not depend on the texts beside it."""
+    shares = np.array([*([0.7] * 9), 0.5, 0.75, 0.25, 0.85, 0.6, 0.95, 1, 0, 0.3])
+    ratings = ends[0] + shares * (ends[1] - ends[0])
+    logits = as_logits(cp.readings_from_ratings(ratings, ("no", "yes"), rating_range=ends))
+    for rows in (slice(None), slice(None, None, -1), [0, 10, 12], *np.arange(18)[:, None]):
+        np.testing.assert_allclose(state(logits[rows])[0][:, 1], shares[rows], atol=0.006)
+    inner = (shares > 0.01) & (shares < 0.99)
+    np.testing.assert_allclose(state(logits)[0][inner, 1], shares[inner], atol=1e-4)
+
+
 @pytest.mark.filterwarnings("ignore:found no rating for")
 def test_what_is_no_rating_of_a_range():
     read = partial(cp.readings_from_ratings, options=OPTIONS, rating_range=(0, 100))
