@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import jmespath
+import numpy as np
 
 from cordial_ppl.errors import InputError, list_names, quote
 from cordial_ppl.logs.decision_models import read_decisions
@@ -148,8 +149,19 @@ def _read_tokens(listed: Any) -> list[Position]:
 
 
 def _list_scores(top: Any) -> Mapping[str, Any]:
-    """Read the log-probabilities of tokens, from an object or from a list of objects."""
-    return top if isinstance(top, Mapping) else {t["token"]: t.get("logprob") for t in top or ()}
+    """Read the log-probabilities of tokens, from an object or from a list of objects.
+
+    Those of several tokens with one text, such as "4" with a space and without, add up.
+    """
+    if isinstance(top, Mapping):
+        return top
+    scores: dict[str, float] = {}
+    # A token may be listed twice, as the chosen one and as an alternative.
+    for text, score in dict.fromkeys((one["token"], one.get("logprob")) for one in top or ()):
+        if score is not None:
+            both = text in scores
+            scores[text] = float(np.logaddexp(scores[text], score)) if both else score
+    return scores
 
 
 def _read_token(token: str, scores: Mapping[str, float | None]) -> Position:

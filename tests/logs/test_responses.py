@@ -16,6 +16,7 @@ from logs_of_reviews import LABELS, LOGS, chat, table
 
 import cordial_ppl as cp
 from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.logs.protocols import read_value
 from cordial_ppl.tables import write_table
 
 STARS = "1,2,3,4,5"
@@ -72,6 +73,17 @@ WITH_TOKENS = {
             "top_candidates": [{"candidates": entries(logprob="log_probability")}],
             "chosen_candidates": entries(logprob="log_probability")[:1]}}]},
 }  # fmt: skip
+
+
+def test_tokens_with_the_same_text_add_up():
+    """A vocabulary may have "4" with a space and without, which servers decode alike."""
+    top = [*entries({"4": -0.25, "5": -2.0}), *entries({"4": -3.0, "3": -4.5})]
+    # A token that is listed twice is one.
+    listed = {"content": [{**top[0], "top_logprobs": [*top, top[1]]}]}
+    (answer,) = read_value(listed, "logprobs")
+    both = np.logaddexp(-0.25, -3.0)
+    assert dict(answer.positions[0].top) == pytest.approx({"4": both, "5": -2.0, "3": -4.5})
+    assert read_value(top, "logprobs") == [answer._replace(text="4", ended=True)]
 
 
 @pytest.mark.parametrize("name", WITH_TOKENS)
