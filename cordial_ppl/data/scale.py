@@ -185,6 +185,10 @@ class Scale:
 
     def named(self, label: Any) -> int | None:
         """Return the position of an option by its name or alias; None for another label."""
+        if isinstance(label, bool | np.bool_):
+            numbers = self.numbers or {}
+            # True is no position, and 1 only beside 0.
+            return numbers[int(label)] if {*numbers} == {0, 1} else self.named(str(label))
         if not isinstance(label, str):
             return None
         position = self._positions.get(_composed(label.strip()))
@@ -203,7 +207,7 @@ class Scale:
         Raises:
             SettingNeeded: the numbers lie between 1 and K - 1, and may count from either.
         """
-        numbers = {parse_number(label) for label in labels if self.named(label) is None}
+        numbers = {_count(label) for label in labels if self.named(label) is None}
         finite = [number for number in numbers if number is not None]
         if self.numbers is not None or not finite or min(finite) < 1 or max(finite) > self.size:
             return self
@@ -280,7 +284,7 @@ class Scale:
         position = self.named(label)
         if position is not None:
             return position
-        number = parse_number(label)
+        number = _count(label)
         if number is None or not is_exact(label) or self._may_be_thousands(label):
             return None
         if self.numbers is not None:
@@ -292,7 +296,7 @@ class Scale:
 
     def _between(self, label: Any) -> float | None:
         """Return the position of an option, or of a number between two, if they are in order."""
-        position, number = self._position(label), parse_number(label)
+        position, number = self._position(label), _count(label)
         order = np.argsort(self.numerals)
         ordered = {*np.diff(order).tolist()} in ({1}, {-1})
         low, *_, high = self.numerals[order]
@@ -317,7 +321,7 @@ class Scale:
         cited = [f"{value} in {name_rows(rows, where)}" for value, rows in rows_of.items()]
         others = f", and {n} other{'s' * (n > 1)}" if (n := len(cited) - SHOWN) > 0 else ""
         message = f"{noun} must be {self._expected()}; found {', '.join(cited[:SHOWN])}{others}."
-        numbers = {parse_number(cells[i]) for i in bad}
+        numbers = {_count(cells[i]) for i in bad}
         words = {_fold(cell): cell.strip() for cell in cells if isinstance(cell, str)}
         spelt = numbers == {None} and len(bad) == len(cells) and 1 < len(words) <= self.size
         if self._counting and spelt:
@@ -375,6 +379,11 @@ def _names(options: Any) -> tuple[Any, ...]:
 def _plain(label: Any) -> Any:
     """Return the value of a member of a Python Enum; anything else as it is."""
     return label.value if isinstance(label, Enum) else label
+
+
+def _count(label: Any) -> float | None:
+    """Return the number that a label is, or None; True is no number of an option."""
+    return None if isinstance(label, bool | np.bool_) else parse_number(label)
 
 
 def _composed(name: str) -> str:

@@ -38,6 +38,17 @@ def test_default_labels_of_every_kind_are_positions(size, kind):
     np.testing.assert_array_equal(Scale.default(size).encode(labels), np.arange(size))
 
 
+@pytest.mark.parametrize("kind", [list, np.array, lambda cells: np.array(cells, object)])
+def test_true_is_an_option_of_that_name_or_1_beside_0(kind):
+    for options in (("true", "false"), ("False", "True"), (True, False), ("0", "1"), (1, 0)):
+        found = Scale.of(options).decode(Scale.of(options).encode(kind([True, False, True])))
+        expected = ["true", "false", "true"] if "1" not in map(str, options) else ["1", "0", "1"]
+        assert [one.casefold() for one in found] == expected
+    for options in (("yes", "no"), ("no", "yes"), "12345"):
+        with pytest.raises(InputError, match="found True in row 0"):
+            Scale.of(tuple(options)).counted([True]).encode(kind([True]))
+
+
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
