@@ -16,7 +16,7 @@ STATISTICS = {*"mean median majority average std sd var min max low high n count
 """Endings of columns that hold statistics of labels, and none of an annotator."""
 
 LABELS = ("score", "rating", *PERSONAL, "annotation", "grade", "mark", "value")
-PEOPLE = ("rater", "worker", "coder", "expert", "reviewer", "evaluator", "person", "judge", "who")
+PEOPLE = ("rater", "worker", "coder", "expert", "reviewer", "evaluator", "person", "who")
 """Other names that columns of labels and of annotators may have."""
 
 

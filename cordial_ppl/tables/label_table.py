@@ -28,6 +28,7 @@ from cordial_ppl.tables.columns import (
 )
 from cordial_ppl.tables.frame import ROW, Columns
 from cordial_ppl.tables.reading_table import ReadingTable
+from cordial_ppl.tables.roles import spell
 
 MANY = 3
 """Labels that a row may count as before that is warned of."""
@@ -151,7 +152,9 @@ def read_scale(path: str | Path, **chosen: Any) -> Scale:
         return scale_of_ratings(list_filled(columns, "label"), choice.options, "labels")
 
 
-def read_labels(path: str | Path, scale: Scale, **chosen: Any) -> LabelTable:
+def read_labels(
+    path: str | Path, scale: Scale, *, same: bool = False, **chosen: Any
+) -> LabelTable:
     """Read the labels of some texts; rows without a label are skipped, and one warning counts them.
 
     A text may have several labels: rows of different annotators, named in a column, or a column
@@ -161,6 +164,8 @@ def read_labels(path: str | Path, scale: Scale, **chosen: Any) -> LabelTable:
         path: A table with `item_id` and `label`; optional are `annotator` and `weight`, how much a
             label counts.
         scale: The options that labels are names or positions of.
+        same: Whether the table holds the readings, too, and rows of several judges may repeat a
+            label.
         chosen: Fields of `Choice`; those of readings do not count.
 
     Returns:
@@ -182,6 +187,10 @@ def read_labels(path: str | Path, scale: Scale, **chosen: Any) -> LabelTable:
         last = pl.struct(named("item_id"), named("annotator")).is_last_distinct()
         columns = replace(columns, masks=(*columns.masks, last))
     columns = lay_out(columns, choice.label, annotator)
+    if same:
+        fields = {"item_id", "task", "label", "annotator", "user", spell(columns, annotator or "")}
+        label = pl.struct(*map(named, fields & columns.schema.keys()))
+        columns = replace(columns, masks=(*columns.masks, label.is_first_distinct()))
     drawn = _list_chosen(columns)
     columns = skip_blank(columns, "label", scale)
     unfilled = len(drawn - _list_chosen(columns))

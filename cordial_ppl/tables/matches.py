@@ -72,7 +72,7 @@ def read_labelled(
         told += filter(None, (rating,))
     try:
         table = read(readings, **chosen | {"apart": rated})
-        labelled = read_labels(labels, table.scale, **chosen | {"apart": told})
+        labelled = read_labels(labels, table.scale, same=same, **chosen | {"apart": told})
     except InputError as error:
         if rating and isinstance(error, SettingNeeded) and error.setting == "rating":
             here, there = map(read_columns, (readings, labels))

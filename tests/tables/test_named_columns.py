@@ -279,6 +279,22 @@ def test_the_judge_or_the_task_of_a_reading_gives_no_label(tmp_path):
         read_labels(tmp_path / "l.csv", Scale.of(["1", "2"]))
 
 
+def test_labels_that_rows_of_several_judges_repeat_count_once(text):
+    lines = [f"{i},{judge},{i % 7},{i % 3 if i < 9 else ''}" for i in range(12) for judge in "jk"]
+    path = text("r.csv", "item_id,judge,score,label", *lines)
+    chosen: Any = {"rating": "score", "options": STARS}
+    several = {"read": lambda path, **chosen: read_several([path], readers=["judge"], **chosen)}
+    for how in ({"reader": "judge=k"}, several):
+        with pytest.warns(CordialWarning, match="skipped 3 of 12 rows"):
+            _, labelled, rows = read_labelled(path, path, **how, **chosen)
+        assert rows.tolist() == [*range(9)] and (labelled.weights == 1).all()
+    with (
+        pytest.warns(CordialWarning, match="skipped 6 of 24 rows"),
+        pytest.raises(SettingNeeded, match="annotator='COLUMN'"),
+    ):
+        read_labels(path, Scale.of(STARS))
+
+
 @pytest.mark.parametrize("zeros", ["0,0", "0.0,0", ",0", "0,"])
 @pytest.mark.parametrize("kind", ["p", "n", "logit"])
 def test_zeros_for_no_answer(text, kind, zeros):
