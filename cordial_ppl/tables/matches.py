@@ -24,7 +24,7 @@ from cordial_ppl.errors import (
     warn,
 )
 from cordial_ppl.tables.choices import Choice, key_rows
-from cordial_ppl.tables.columns import list_distinct
+from cordial_ppl.tables.columns import list_distinct, named
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.label_table import LabelledReadings, LabelTable, read_labels
 from cordial_ppl.tables.provenance import read_provenance, warn_of_models
@@ -91,10 +91,10 @@ def read_labelled(
                 f"{path} contains calibrated probabilities. If they {what} labels, the results are "
                 "too optimistic. Use the judge's own readings and human labels."
             )
-    _check_tasks(table, labelled)
     if sparse:
         labelled = labelled.among(table.item_ids)
     labelled, rows = match_labels(table, labelled)
+    _check_tasks(table, labelled, rows)
     equal = table.logits[rows].argmax(axis=-1).T == labelled.labels
     if table.kind == "rating" and len(rows) >= COPIED and not same and equal.all(axis=-1).any():
         warn(
@@ -120,20 +120,28 @@ def _compare_scales(size: int, *sides: tuple[Path, Sequence[str]]) -> None:
         raise InputError(f"{problem}. The two scales differ. {OTHER_SCALE}")
 
 
-def _check_tasks(readings: ReadingTable, labels: LabelTable) -> None:
+def _check_tasks(readings: ReadingTable, labels: LabelTable, rows: Int64[np.ndarray, " n"]) -> None:
     """Refuse labels of other tasks than the readings, and warn of several tasks in one."""
     here, there = (
-        list_distinct(columns, "task") if "task" in columns.free else []
+        columns.collect(named("task")).to_series().to_list() if "task" in columns.free else []
         for columns in (readings.columns, labels.columns)
     )
-    if here and there and not {*here} & {*there}:
-        raise InputError(
-            f"{readings.columns.path} has readings for task {list_names(here)}, but "
-            f"{labels.columns.path} has labels for {list_names(there)}. Pass tables for one task."
+    tasks = [*dict.fromkeys(here)]
+    pairs = zip(rows, there, strict=True) if here and there else ()
+    wrong = next((i for i, (row, task) in enumerate(pairs) if task not in ("", here[row])), None)
+    if wrong is not None:
+        problem = (
+            f"{readings.columns.path} has the reading of {quote(labels.item_ids[wrong])} for task "
+            f"{here[rows[wrong]]!r}, but {labels.columns.path} has its label for {there[wrong]!r} "
+            f"({labels.columns.where(wrong)})."
         )
-    if len(here) > 1:
+        both = [task for task in tasks if task in there]
+        if not both:
+            raise InputError(f"{problem} Pass tables for one task.")
+        raise SettingNeeded(problem, "Choose one task, for example", "task", both[0])
+    if len(tasks) > 1:
         warn(
-            f"{readings.columns.path}: {len(here)} tasks ({list_names(here)}) are calibrated "
+            f"{readings.columns.path}: {len(tasks)} tasks ({list_names(tasks)}) are calibrated "
             "together. If they differ, choose one: --task NAME, or task='NAME' in Python."
         )
 

@@ -9,7 +9,7 @@ from scipy.special import softmax
 from cordial_ppl.data.conversion import readings_from_counts
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import CordialWarning, InputError
+from cordial_ppl.errors import CordialWarning, InputError, SettingNeeded
 from cordial_ppl.tables import (
     match_labels,
     read_columns,
@@ -145,6 +145,12 @@ def test_tasks_of_readings_and_labels_are_compared(text):
         read_labelled(both, some)
     table, _, rows = read_labelled(both, some, task="tone")
     assert len(table) == 2 and rows.tolist() == [0]
+    half = text("half.csv", "item_id,task,label", "a,tone,1", "b,style,2")
+    for readings in (tone, both):
+        with pytest.raises(SettingNeeded, match="'b' for task 'tone'.*'style' .line 3") as raised:
+            read_labelled(readings, half)
+        assert (raised.value.setting, raised.value.value) == ("task", "tone")
+    assert read_labelled(tone, half, task="tone")[2].tolist() == [0]
 
 
 def test_labels_of_one_task(text):
