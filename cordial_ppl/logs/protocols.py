@@ -234,4 +234,9 @@ def read_value(value: Any, name: str) -> Evidence | None:
         return Scores("n", scores, [*numbers])
     # Rounding may put a sum of probabilities this far from 1.
     shares = min(scores) >= 0 and abs(fsum(scores) - 1.0) <= 0.02
+    if not shares and min(scores) >= 0 < max(scores) <= 1:
+        raise InputError(
+            f"`{name}` has numbers from 0 to 1 that sum to {fsum(scores):.3g}. If these are "
+            "probabilities, divide them by their sum; if logits, write a table with logit_ columns."
+        )
     return Scores("p" if shares else "logit", scores, [*numbers])

@@ -80,7 +80,9 @@ def test_texts_numbers_and_objects_of_numbers_are_answers(log, value, kind, valu
     np.testing.assert_allclose(table(one), [values])
 
 
-@pytest.mark.parametrize("value", [{"score": 4, "why": "x"}, [[4]], [{"score": "x"}]])
+@pytest.mark.parametrize(
+    "value", [{"score": 4, "why": "x"}, [[4]], [{"score": "x"}], {"4": 0.58, "5": 0.3}]
+)
 def test_what_is_no_answer_is_refused_by_name(log, value):
     with pytest.raises(InputError, match="`x"):
         cp.read(log({"x": value}), answer="x", options=STARS)
