@@ -3,17 +3,22 @@
 from collections import Counter
 from collections.abc import Sequence
 
+import polars as pl
+
 from cordial_ppl.data.checks import warn_of_lookalikes
 from cordial_ppl.errors import InputError, SettingNeeded, list_names, name_rows, quote
-from cordial_ppl.tables.columns import FIXED, list_distinct, named, unpivot
+from cordial_ppl.tables.columns import FIXED, list_filled, named, unpivot
 from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.roles import PERSONAL, PLACEHOLDER, find_columns, nearest
 
 PREFIX = "label_"
 """How the columns of annotators begin, where there is no column `label`."""
 
-STATISTICS = {*"mean median majority average std sd var min max low high n count sum".split()}
-"""Endings of columns that hold statistics of labels, and none of an annotator."""
+STATISTICS = {
+    *"mean median mode majority average avg std sd var min max low high n count sum".split(),
+    *"final gold consensus agreed adjudicated".split(),
+}
+"""Endings of columns that hold statistics or one decision on labels, and none of an annotator."""
 
 LABELS = ("score", "rating", *PERSONAL, "annotation", "grade", "mark", "value")
 PEOPLE = ("rater", "worker", "coder", "expert", "reviewer", "evaluator", "person", "who")
@@ -34,15 +39,22 @@ def lay_out(columns: Columns, label: Sequence[str] = (), annotator: str | None =
 
     Raises:
         InputError: Annotators are named in two ways.
-        SettingNeeded: There is no such column of labels.
+        SettingNeeded: There is no such column of labels, or `label` lacks some of the labels.
     """
     names: Sequence[str] = label or ["label"]
-    cells = list_distinct(columns, "label") if "label" in columns.schema else []
-    if not label and not any(map(str.strip, cells)):
-        prefixed = [name for name in columns.schema if name.startswith(PREFIX)]
-        others = FIXED | {PREFIX + word for word in STATISTICS}
-        people = [name for name in prefixed if name not in others]
-        names = people if len(people) > 1 else names
+    fixed = FIXED | {PREFIX + word for word in STATISTICS}
+    people = [name for name in columns.schema if name.startswith(PREFIX) and name not in fixed]
+    cells = {*list_filled(columns, "label")} if "label" in columns.schema else set[str]()
+    if not label and cells:
+        # Beside others may stand who gave a label, or why.
+        alike = [name for name in people if cells & {*list_filled(columns, name)}]
+        empty, *others = (named(name) == "" for name in ("label", *alike))
+        if len(others) > 1 and columns.collect((empty & ~pl.all_horizontal(others)).any()).item():
+            listed = list_names(alike)
+            problem = f"{columns.path}: column 'label' is empty in rows where {listed} have labels."
+            raise SettingNeeded(problem, "Name all columns with labels", "label", tuple(alike))
+    elif not label and len(people) > 1:
+        names = people
     names = find_columns(columns, names, "label", LABELS)
     if len(names) == 1:
         return columns.rename(names[0], "label")

@@ -311,6 +311,17 @@ def test_columns_of_annotators(text):
     assert found.weights.tolist() == [0.5, 0.5, 1]
     assert found.extras["y"] == ["note"] * 3 and found.extras["input_label"] == ["3"] * 3
     assert read_labels(path, SCALE).labels.tolist() == [2, 2]
+    part = text("p.csv", "item_id,label,label_x,label_y", "a,3,,", "b,,1,3", "c,,3,")
+    with pytest.raises(SettingNeeded, match="'label' is empty in rows where 'label_x'") as raised:
+        read_labels(part, SCALE)
+    assert (raised.value.setting, raised.value.value) == ("label", ("label_x", "label_y"))
+    notes = text("n.csv", "item_id,label,label_by,label_why", "a,3,x,poor", "b,,x,unclear")
+    with pytest.warns(CordialWarning, match="skipped 1 of 2 rows"):
+        assert read_labels(notes, SCALE).item_ids == ["a"]
+    for decided in ("final", "gold", "mode", "avg", "consensus"):
+        names = f"item_id,label,label_x,label_y,label_{decided}"
+        found = read_labels(text("d.csv", names, "a,,1,2,2"), SCALE)
+        assert found.annotators == ["x", "y"] and found.extras[f"label_{decided}"] == ["2", "2"]
 
 
 def test_columns_without_a_name(text):
