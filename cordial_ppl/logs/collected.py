@@ -172,16 +172,20 @@ class Collected:
 
         Raises:
             InputError: A label is no option, nor a number between two.
+            SettingNeeded: Numbers may count the options from 0 or from 1.
         """
         items, rows = {record.item_id for record in self.records}, dict[tuple, None]()
-        for record in self.labelings:
-            label = str(record.label).strip()
-            option = self.spellings.match(label) if self.spellings else None
-            if option is not None:
-                label = self.options[option]
-            elif self.spellings:
+        match = self.spellings.match if self.spellings else lambda _: None
+        told = [(record, str(record.label).strip()) for record in self.labelings]
+        numbers = [label for _, label in told if match(label) is None]
+        scale = self.spellings and self.spellings.scale.counted(numbers)
+        for record, label in told:
+            option = match(label)
+            if option is None and scale:
                 with naming(record.location):
-                    self.spellings.scale.locate([label])
+                    option = scale.locate([label])[0]
+            if option is not None and option % 1 == 0:
+                label = self.options[int(option)]
             if not items or record.item_id in items:
                 rows[record.item_id, record.task, record.user, label] = None
         texts, tasks, people, labels = map(list, zip(*rows, strict=True)) if rows else ([],) * 4

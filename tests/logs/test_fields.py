@@ -115,6 +115,19 @@ def test_rows_by_their_fields(log):
     assert logits.shape == (3, 5) and labels == ["2"] * 3
 
 
+def test_numbers_of_words_are_counted_as_in_tables(log):
+    def labels(*numbers):
+        rows = [{"id": i, "answer": "fair", "human": n} for i, n in enumerate(numbers)]
+        fields = {"item": "id", "answer": "answer", "label": "human"}
+        return cp.read(log(*rows), options="poor,fair,good", **fields).labelled[1]
+
+    assert labels(0, 2, 1) == ["poor", "good", "fair"]
+    with pytest.warns(CordialWarning, match="read as numbers from 1 .'poor'. to 3"):
+        assert labels(1, "good", 3, "1.0") == ["poor", "good", "good", "poor"]
+    with pytest.raises(SettingNeeded, match="labels 1, 2 are ambiguous"):
+        labels(1, 2)
+
+
 def test_rows_inside_rows_and_people_among_judges(log):
     path = log({"run": 9, "results": [
         {"id": f"t{i}", "ratings": [{"by": "gpt", "is": 4}, {"by": "ann", "is": 1 + i}]}
