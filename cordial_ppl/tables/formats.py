@@ -228,7 +228,7 @@ def write_table(
             names = {"item_id": like.origin.get("item_id", "item_id")}
             columns = columns.rename(names, strict=False)
             style = {"separator": like.separator, "include_bom": like.mark}
-            style["decimal_comma"] = like.separator == ";" and not like.has_points
+            style["decimal_comma"] = like.separator == ";" and like.has_commas
         frame = columns.with_columns(
             # An element of an array reaches Python as an internal object of polars.
             (

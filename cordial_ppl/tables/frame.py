@@ -61,10 +61,12 @@ class Columns:
         return [name for name in self.schema if name not in self.apart]
 
     @property
-    def has_points(self) -> bool:
-        """Whether a number of the file has a decimal point."""
-        points = pl.col(pl.String).str.contains(r"^[+-]?\d*\.\d+$").any()
-        return self.frame.select(pl.any_horizontal(points, pl.lit(False))).collect().item()
+    def has_commas(self) -> bool:
+        """Whether the file has decimal commas; ids such as 1.10 may have points beside them."""
+        cells = pl.col(pl.String).str
+        points, commas = (cells.contains(rf"^[+-]?\d*{mark}\d+$").any() for mark in (r"\.", ","))
+        commas, points = (pl.any_horizontal(pl.lit(False), marks) for marks in (commas, points))
+        return self.frame.select(commas | ~points).collect().item()
 
     @property
     def listed(self) -> str:

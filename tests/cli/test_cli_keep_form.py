@@ -65,3 +65,18 @@ def test_labels_that_were_filled_in_are_read_back(cordial, tmp_path, monkeypatch
     write(tmp_path / "p.csv", planned, ";", ",")
     found = cordial("estimate", "r.csv", "p.csv", "--id", "Text ID", "--inference", "laplace")
     assert "mean" in found.stdout
+
+
+@pytest.mark.parametrize("ids", ["1.10", "1.11.0"])
+@pytest.mark.parametrize("cell", ["3,5", "3.5", "3"])
+def test_ids_with_points_leave_the_decimal_commas(cordial, tmp_path, monkeypatch, ids, cell):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{ids}{row};{1 + row % 5};{cell}\n" for row in range(20))
+    (tmp_path / "r.csv").write_text(f"item_id;rating;length\n{rows}")
+    chosen = "--options", "1,2,3,4,5", "-o", "p.csv", "-n", "5", "--keep-form"
+    cordial("plan", "r.csv", *chosen)
+    planned = (tmp_path / "p.csv").read_text().splitlines()
+    assert planned[0].startswith("item_id;") and cell in planned[1]
+    comma = cell == "3,5" or cell == "3" and ids.count(".") > 1
+    marks = {mark for mark in ",." if mark in planned[1].replace(cell, "").partition(";")[2]}
+    assert marks == ({","} if comma else {"."})
