@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from cordial_ppl.data.numerals import parse_number
+from cordial_ppl.data.numerals import PLAIN, has_thousands, parse_number
 from cordial_ppl.data.rounding import round_as_chosen
 from cordial_ppl.data.scale import OTHER_SCALE, Scale
 from cordial_ppl.errors import InputError, SettingNeeded, Where, list_names, name_row, quote
@@ -103,13 +103,15 @@ def read_ratings(
 
 def _rescale(ratings: Any, ends: Any, scale: Scale, where: Where) -> Float64[np.ndarray, " n"]:
     """Turn ratings between two ends into positions on the scale, which may lie between options."""
-    limits, order = check_ends(ends), np.argsort(scale.numerals)
+    limits, order = check_ends(ends).tolist(), np.argsort(scale.numerals)
     numbers = np.array([*map(parse_number, ratings)], float)
     shares = np.round((numbers - limits[0]) / (limits[1] - limits[0]), 9)
-    if len(outside := np.flatnonzero(~((shares >= 0) & (shares <= 1)))):
+    # In a range to 1000, "1,000" is hardly 1.
+    thousands = [max(map(abs, limits)) >= 1000 and has_thousands(cell) for cell in ratings]
+    if len(outside := np.flatnonzero(~((shares >= 0) & (shares <= 1)) | thousands)):
         cell, row = quote(ratings[outside[0]]), where(int(outside[0]))
-        span = "{:g} to {:g}".format(*limits)
-        raise InputError(f"ratings must be numbers from {span}; found {cell} in {row}.")
+        span, advice = "{:g} to {:g}".format(*limits), PLAIN * thousands[outside[0]]
+        raise InputError(f"ratings must be numbers from {span}; found {cell} in {row}.{advice}")
     values = np.interp(shares, (0, 1), scale.numerals[[0, -1]])
     return np.round(np.interp(values, scale.numerals[order], order), 9)
 

@@ -144,6 +144,9 @@ def test_what_is_no_rating_of_a_range():
     for ends in ((), (5,), (5, 5), ("low", "high"), (0, 5, 10), "01"):
         with pytest.raises(SettingNeeded, match="two different numbers"):
             read([50], rating_range=ends)
+    with pytest.raises(InputError, match="'1,000' in row 1. Use a decimal point and no thousands"):
+        read(["500", "1,000"], rating_range=(0, 1000))
+    assert (read(["3,125"], rating_range=(0, 10)) == read([3.125], rating_range=(0, 10))).all()
     # Weighted means are a bit above the best rating.
     assert (read([100 + 1e-12, 0.1 * 3 - 0.3]) == read([100, 0])).all()
     with pytest.raises(SettingNeeded) as raised:
