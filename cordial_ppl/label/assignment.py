@@ -67,6 +67,13 @@ class Assignment:
         return {item: row for row, item in enumerate(self.table.item_ids)}
 
     @cached_property
+    def _shares(self) -> Float64[np.ndarray, "N K"]:
+        """What the judge states of each text, by option: all texts tell ratings from others."""
+        shares, read = self.table.logits.copy(), ~is_unread(self.table.logits)
+        shares[read] = state(shares[read])[0]
+        return shares
+
+    @cached_property
     def _scores(self) -> Float64[np.ndarray, " N"]:
         """What the judge states of each text, on the scale."""
         return expected_scores(self.table.logits, self.table.scale)
@@ -155,10 +162,9 @@ class Assignment:
         if self.log.by_item.get(item, {}).get("label_event", SKIP) == SKIP:
             raise InputError("the judge's rating is shown only after you answer.")
         row = self._rows[item]
-        logits = self.table.logits[[row]]
-        if is_unread(logits)[0]:
+        shares = self._shares[row]
+        if np.isnan(shares).any():
             return {"option": None}
-        shares = state(logits)[0][0]
         best, score = int(shares.argmax()), float(self._scores[row])
         option = self.table.scale.options[best]
         return {"option": option, "share": float(shares[best]), "score": score}

@@ -4,14 +4,18 @@ import errno
 import json
 import os
 import random
+from contextlib import closing
 from itertools import product
 
+import numpy as np
 import pytest
 from labelling_pages import ADDRESS, PORT, TEXTS, TOKEN, TRUTH, open_page
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import FileError
-from cordial_ppl.tables import read_labels
+from cordial_ppl.errors import CordialWarning, FileError
+from cordial_ppl.label.answer_log import AnswerLog
+from cordial_ppl.label.assignment import Assignment
+from cordial_ppl.tables import read_labels, read_readings, write_table
 
 SCALE = Scale.of(["1", "2", "3", "4", "5"], 5)
 
@@ -227,6 +231,21 @@ def test_the_judge_is_shown_of_answered_texts_alone(opened):
     shown = opened.client.get("/judge", params={"item": item}).json()
     assert shown["option"] in SCALE.options and shown["share"] > 0.9
     assert opened.client.get("/judge", params={"item": "nobody"}).status_code == 409
+
+
+def test_a_text_with_tied_options_is_no_hard_rating(tmp_path):
+    """What is stated of one text is told by all of them."""
+    probs = [[0.6, 0.1, 0.1, 0.1, 0.1], [0.1, 0.4, 0.3, 0.1, 0.1], [""] * 5]
+    cells = {f"p_{k + 1}": [row[k] for row in probs] for k in range(5)}
+    write_table(tmp_path / "r.csv", {"item_id": ["a", "b", "c"], **cells})
+    with pytest.warns(CordialWarning, match="no reading for 1 of 3"):
+        table = read_readings(tmp_path / "r.csv")
+    with closing(AnswerLog(tmp_path / "l.jsonl", "ann", table.scale.options)) as log:
+        work = Assignment(table, log, np.arange(3), 3, {})
+        for item in "abc":
+            work.answer(item, "label", "2", "")
+        shown = [work.reveal(item) for item in "abc"]
+    assert [one.get("share") for one in shown] == [pytest.approx(0.6), pytest.approx(0.4), None]
 
 
 PATHS = ["/", "/state", "/advice", "/judge?item=text+1", "/answer", "/undo", "/more", "/nothing"]
