@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta
 
+from cordial_ppl.data.labelling import as_weights
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.judge import LEVELS
@@ -90,6 +91,7 @@ def thresholds(
     *,
     options: Sequence[str | float] | Scale | None = None,
     title: str = "",
+    sample_weight: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
     r"""Plot observed against predicted shares of labels at or below each threshold.
@@ -107,6 +109,7 @@ def thresholds(
         labels: labels of the texts, as option names or whole numbers 0..K-1, ``[n]``.
         options: names of the K options; by default 0..K-1.
         title: title of the plot.
+        sample_weight: weight of each label, ``[n]``.
         ax: the axis to draw on; by default a new one.
 
     Returns:
@@ -120,6 +123,7 @@ def thresholds(
     codes = scale.encode(labels)
     if len(codes) != len(shares):
         raise InputError(f"got {len(shares)} rows of probabilities but {len(codes)} labels.")
+    weights = as_weights(sample_weight, np.arange(len(codes)))
     with drawing(ax) as axis:
         from matplotlib import colormaps
 
@@ -128,10 +132,10 @@ def thresholds(
         sign = "≤" if scale.rising else "≥"
         shades = colormaps["viridis"](np.linspace(0.3, 0.85, len(shown)))
         for index, (t, shade, mark) in enumerate(zip(shown, shades, MARKS, strict=False)):
-            below, predicted = codes <= t, shares[:, : t + 1].sum(axis=1)
+            below, predicted = (codes <= t) * weights, shares[:, : t + 1].sum(axis=1)
             bins = group(predicted, int(np.clip(len(predicted) // TEXTS, 1, MOST)), DECIMALS)
-            counts = [(below[rows].sum(), len(rows), predicted[rows].sum()) for rows in bins]
-            hits, sizes, sums = np.array(counts).T
+            counts = np.stack([below, weights, predicted * weights])
+            hits, sizes, sums = np.array([counts[:, rows].sum(axis=1) for rows in bins]).T
             low, _, high = (beta.ppf(end, hits + 0.5, sizes - hits + 0.5) for end in LEVELS)
             x, seen = sums / sizes, hits / sizes
             x[(x < END) | (x > 1 - END)] += BESIDE * (index - (len(shown) - 1) / 2)

@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from cordial_ppl.data.labelling import as_weights
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.decisions.answers import as_fit, labelled_texts
 from cordial_ppl.decisions.judge import LEVEL
 from cordial_ppl.estimators.estimator import Estimator
 from cordial_ppl.plots.figure import OURS, PEOPLE, RAW, Axes, drawing, group, name_options
-from cordial_ppl.stack.entering import predict_all
+from cordial_ppl.stack.entering import enter_labels, predict_all
 from cordial_ppl.stack.fit import Fit
 
 MOST, JITTER = 400, 0.12
@@ -30,6 +31,7 @@ def transfer_curve(
     labels: Any = None,
     covariates: Any = None,
     *,
+    sample_weight: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Plot the calibrated mean label against the judge's mean rating.
@@ -47,6 +49,7 @@ def transfer_curve(
         logits: option logits of labelled texts, ``[n, K]``; by default those of the fit.
         labels: labels of these texts, ``[n]``.
         covariates: covariates of these texts, as in ``fit``.
+        sample_weight: weight of each label, as in ``fit``.
         ax: the axis to draw on; by default a new one.
 
     Returns:
@@ -59,6 +62,8 @@ def transfer_curve(
     """
     fit: Fit = as_fit(calibrator)
     data, scale = labelled_texts(fit, logits, labels, covariates), fit.scale
+    if sample_weight is not None:
+        data = enter_labels(fit, logits, labels, covariates, sample_weight).read
     (shares, kind), values = state(data.logits), scale.values
     hard, raw = kind == "rating", shares @ values
     _, *curves = predict_all(fit, data.logits, LEVEL, data.covariates)
@@ -105,6 +110,7 @@ def label_shares(
     labels: Any = None,
     covariates: Any = None,
     *,
+    sample_weight: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Plot the share of each option, before and after calibration.
@@ -117,6 +123,7 @@ def label_shares(
         logits: option logits of texts, ``[m, K]``.
         labels: labels of these texts, ``[m]``, or of other texts from the same source.
         covariates: covariates of the texts, as in ``fit``.
+        sample_weight: weight of each label, ``[m]``.
         ax: the axis to draw on; by default a new one.
 
     Returns:
@@ -133,7 +140,8 @@ def label_shares(
     with drawing(ax, height=1.9) as axis:
         if labels is not None:
             codes = scale.encode(labels)
-            seen = np.bincount(codes, minlength=scale.size) / len(codes)
+            weights = as_weights(sample_weight, np.arange(len(codes)))
+            seen = np.bincount(codes, weights, scale.size) / weights.sum()
             axis.bar(places, seen, width=0.7, color=PEOPLE, label=f"{len(codes):,} labels")
         marks = {"ls": "", "zorder": 3, "clip_on": False}
         axis.plot(places - 0.15, before, color=RAW, marker="s", label="as stated", **marks)

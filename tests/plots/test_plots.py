@@ -80,6 +80,11 @@ def test_label_shares_are_means(judge):
     np.testing.assert_allclose(found["as stated"][:, 1], said.mean(axis=0))
     heights = [bar.get_height() for bar in axis.patches]
     np.testing.assert_allclose(heights, np.bincount(TRUTH, minlength=5) / len(TRUTH))
+    weights = np.where(TRUTH > 2, 0.25, 2.0)
+    names = judge.fit_.scale.decode(TRUTH)
+    heavy = plots.label_shares(judge, TEST, names, sample_weight=weights).patches
+    counts = np.bincount(TRUTH, weights, 5)
+    np.testing.assert_allclose([bar.get_height() for bar in heavy], counts / counts.sum())
     pyplot.close("all")
     figure, given = pyplot.subplots()
     before = dict(matplotlib.rcParams)
@@ -126,6 +131,11 @@ def test_of_ratings_there_is_a_bar_for_each_label(judge, tmp_path):
     }
     longest = {(1, 2): 0.8, (2, 2): 0.8, (5, 5): 0.8}
     assert bars == pytest.approx(longest | {(1, 1): 0.8 * 4 / 6, (5, 4): 0.8 / 3})
+    weights = np.where(labels == 1, 0.5, 2.0)
+    decoded = judge.fit_.scale.decode(labels)
+    heavy = plots.transfer_curve(judge, hard, decoded, sample_weight=weights)
+    widths = [bar.get_width() for bar in heavy.patches]
+    np.testing.assert_allclose(widths[:2], [0.8, 0.8 * 6 * 0.5 / (4 * 2.0)])
     (means,) = (
         line for line in axis.lines if line.get_color() == OURS and line.get_marker() == "o"
     )
@@ -160,6 +170,10 @@ def test_heatmaps_and_thresholds_compare_labels_with_predictions():
     ranked = np.argsort(said).reshape(3, 20)
     np.testing.assert_allclose(shown[:, 0], said[ranked].mean(axis=1))
     np.testing.assert_allclose(shown[:, 1], (labels[ranked] == 0).mean(axis=1))
+    probs, weights = np.column_stack([said, 1 - said]), rng.uniform(0.2, 2, 60)
+    (heavy,) = marked(plots.thresholds(probs, labels, sample_weight=weights))
+    each = [np.average(labels[rows] == 0, weights=weights[rows]) for rows in ranked]
+    np.testing.assert_allclose(heavy[:, 1], each)
     # The same predictions stay together, with the intervals of the beta distribution.
     axis = plots.thresholds(np.tile([0.3, 0.7], (100, 1)), np.repeat([0, 1], [20, 80]))
     np.testing.assert_allclose(marked(axis), [[[0.3, 0.2]]])

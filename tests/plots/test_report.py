@@ -202,9 +202,10 @@ def test_the_page_says_the_facts_in_figures(facts, write):
 
 
 def test_pictures_show_what_stands_above_them(facts, monkeypatch):
-    drawn = []
+    drawn, counted = [], []
 
     def keep(probs, other, **settings):
+        counted.append(settings.get("sample_weight"))
         drawn.append((settings["title"], np.array(probs), np.array(other)))
 
     for name in ("transfer_curve", "label_shares", "weights"):
@@ -225,6 +226,8 @@ def test_pictures_show_what_stands_above_them(facts, monkeypatch):
         assert found[0] == wanted[0]
         np.testing.assert_array_equal(found[1], wanted[1])
         np.testing.assert_array_equal(found[2], wanted[2])
+    for weights in counted[3:]:
+        np.testing.assert_array_equal(weights, facts.scored.weights)
 
 
 @pytest.fixture(scope="module")
