@@ -171,8 +171,7 @@ class Collected:
         it is the column `annotator` if several people labelled a text, else `user`.
 
         Raises:
-            InputError: A label is no option, nor a number between two.
-            SettingNeeded: Numbers may count the options from 0 or from 1.
+            InputError: A label is ambiguous or off the scale.
         """
         items, rows = {record.item_id for record in self.records}, dict[tuple, None]()
         match = self.spellings.match if self.spellings else lambda _: None
