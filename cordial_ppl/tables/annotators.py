@@ -41,7 +41,6 @@ def lay_out(columns: Columns, label: Sequence[str] = (), annotator: str | None =
         InputError: Annotators are named in two ways.
         SettingNeeded: There is no such column of labels, or `label` lacks some of the labels.
     """
-    names: Sequence[str] = label or ["label"]
     fixed = FIXED | {PREFIX + word for word in STATISTICS}
     people = [name for name in columns.schema if name.startswith(PREFIX) and name not in fixed]
     cells = {*list_filled(columns, "label")} if "label" in columns.schema else set[str]()
@@ -53,8 +52,7 @@ def lay_out(columns: Columns, label: Sequence[str] = (), annotator: str | None =
             listed = list_names(alike)
             problem = f"{columns.path}: column 'label' is empty in rows where {listed} have labels."
             raise SettingNeeded(problem, "Name all columns with labels", "label", tuple(alike))
-    elif not label and len(people) > 1:
-        names = people
+    names: Sequence[str] = label or (["label"] if cells or len(people) < 2 else people)
     names = find_columns(columns, names, "label", LABELS)
     if len(names) == 1:
         return columns.rename(names[0], "label")
@@ -100,9 +98,8 @@ def read_annotators(
     item, person = map(quote, repeated)
     lines = name_rows([row for row, key in enumerate(keys) if key == repeated], columns.where)
     if people is not None:
-        raise InputError(
-            f"{columns.path}: annotator {person} labelled {item} several times ({lines}). Keep one."
-        )
+        problem = f"{columns.path}: annotator {person} labelled {item} several times ({lines})."
+        raise InputError(f"{problem} Keep one.")
     name = nearest("annotator", [name for name in columns.schema if name not in FIXED], PEOPLE)
     people = [] if name is None else columns.collect(named(name)).to_series()
     tells = len({*zip(items, people, strict=False)}) == len(items)

@@ -83,9 +83,8 @@ def skip_blank(columns: Columns, name: str, scale: Scale | None = None) -> Colum
     # A row of the file may have a label by some annotators alone.
     count, filled = (table.collect(pl.col(ROW).n_unique()).item() for table in (columns, part))
     if not filled:
-        raise InputError(
-            f"{columns.path} has no {name}: column {name!r} is empty in all {count} rows."
-        )
+        problem = f"{columns.path} has no {name}: column {name!r} is empty in all {count} rows."
+        raise InputError(problem)
     if filled < count:
         warn(f"{columns.path}: skipped {count - filled} of {count} rows (no {name}).")
     return part

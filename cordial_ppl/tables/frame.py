@@ -63,10 +63,9 @@ class Columns:
     @property
     def has_commas(self) -> bool:
         """Whether the file has decimal commas; ids such as 1.10 may have points beside them."""
-        cells = pl.col(pl.String).str
-        points, commas = (cells.contains(rf"^[+-]?\d*{mark}\d+$").any() for mark in (r"\.", ","))
-        commas, points = (pl.any_horizontal(pl.lit(False), marks) for marks in (commas, points))
-        return self.frame.select(commas | ~points).collect().item()
+        marks = pl.col(pl.String).str.extract(r"^[+-]?\d*([.,])\d+$").min()
+        first = pl.min_horizontal(pl.lit(None, pl.String), marks)
+        return self.frame.select(first).collect().item() != "."
 
     @property
     def listed(self) -> str:

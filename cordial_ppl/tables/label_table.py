@@ -152,7 +152,7 @@ def read_scale(path: str | Path, **chosen: Any) -> Scale:
         return scale_of_ratings(list_filled(columns, "label"), choice.options, "labels")
 
 
-def read_labels(path: str | Path, scale: Scale, *, same: bool = False, **chosen: Any) -> LabelTable:
+def read_labels(path: str | Path, scale: Scale, same: bool = False, **chosen: Any) -> LabelTable:
     """Read the labels of some texts; rows without a label are skipped, and one warning counts them.
 
     A text may have several labels: rows of different annotators, named in a column, or a column

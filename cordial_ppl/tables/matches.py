@@ -65,9 +65,8 @@ def read_labelled(
     rated, told = [*choice.apart], [*choice.apart]
     if same := as_path(readings).resolve() == as_path(labels).resolve():
         if rating in label:
-            raise InputError(
-                f"{readings}: column {rating!r} cannot contain both ratings and labels."
-            )
+            problem = f"{readings}: column {rating!r} cannot contain both ratings and labels."
+            raise InputError(problem)
         rated += filter(None, (*label, choice.annotator))
         told += filter(None, (rating,))
     try:
@@ -127,18 +126,13 @@ def _check_tasks(readings: ReadingTable, labels: LabelTable, rows: Int64[np.ndar
         for columns in (readings.columns, labels.columns)
     )
     tasks = [*dict.fromkeys(here)]
-    pairs = zip(rows, there, strict=True) if here and there else ()
-    wrong = next((i for i, (row, task) in enumerate(pairs) if task not in ("", here[row])), None)
-    if wrong is not None:
-        problem = (
-            f"{readings.columns.path} has the reading of {quote(labels.item_ids[wrong])} for task "
-            f"{here[rows[wrong]]!r}, but {labels.columns.path} has its label for {there[wrong]!r} "
-            f"({labels.columns.where(wrong)})."
-        )
-        both = [task for task in tasks if task in there]
-        if not both:
-            raise InputError(f"{problem} Pass tables for one task.")
-        raise SettingNeeded(problem, "Choose one task, for example", "task", both[0])
+    for number, (row, task) in enumerate(zip(rows, there if here else (), strict=False)):
+        if task not in ("", here[row]):
+            item, where = quote(labels.item_ids[number]), labels.columns.where(number)
+            problem = f"{readings.columns.path} has task {here[row]!r} for {item}, but"
+            problem = f"{problem} {labels.columns.path} has task {task!r} ({where})."
+            both = next((name for name in tasks if name in there), "NAME")
+            raise SettingNeeded(problem, "Choose a task of both, for example", "task", both)
     if len(tasks) > 1:
         warn(
             f"{readings.columns.path}: {len(tasks)} tasks ({list_names(tasks)}) are calibrated "

@@ -147,7 +147,7 @@ def test_tasks_of_readings_and_labels_are_compared(text):
     assert len(table) == 2 and rows.tolist() == [0]
     half = text("half.csv", "item_id,task,label", "a,tone,1", "b,style,2")
     for readings in (tone, both):
-        with pytest.raises(SettingNeeded, match="'b' for task 'tone'.*'style' .line 3") as raised:
+        with pytest.raises(SettingNeeded, match="task 'tone' for 'b'.*'style' .line 3") as raised:
             read_labelled(readings, half)
         assert (raised.value.setting, raised.value.value) == ("task", "tone")
     assert read_labelled(tone, half, task="tone")[2].tolist() == [0]
