@@ -174,17 +174,14 @@ class Collected:
             InputError: A label is ambiguous or off the scale.
         """
         items, rows = {record.item_id for record in self.records}, dict[tuple, None]()
-        match = self.spellings.match if self.spellings else lambda _: None
         told = [(record, str(record.label).strip()) for record in self.labelings]
-        numbers = [label for _, label in told if match(label) is None]
+        match = self.spellings.match if self.spellings else lambda _: None
+        numbers = {label for _, label in told if match(label) is None}
         scale = self.spellings and self.spellings.scale.counted(numbers)
         for record, label in told:
-            option = match(label)
-            if option is None and scale:
-                with naming(record.location):
-                    option = scale.locate([label])[0]
-            if option is not None and option % 1 == 0:
-                label = self.options[int(option)]
+            with naming(record.location):
+                place = scale.locate([label])[0] if scale and label in numbers else match(label)
+            label = label if place is None or place % 1 else self.options[int(place)]
             if not items or record.item_id in items:
                 rows[record.item_id, record.task, record.user, label] = None
         texts, tasks, people, labels = map(list, zip(*rows, strict=True)) if rows else ([],) * 4

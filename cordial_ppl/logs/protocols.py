@@ -155,12 +155,11 @@ def _list_scores(top: Any) -> Mapping[str, Any]:
     """
     if isinstance(top, Mapping):
         return top
-    scores: dict[str, float] = {}
+    scores: dict[str, Any] = {}
     # A token may be listed twice, as the chosen one and as an alternative.
     for text, score in dict.fromkeys((one["token"], one.get("logprob")) for one in top or ()):
         if score is not None:
-            both = text in scores
-            scores[text] = float(np.logaddexp(scores[text], score)) if both else score
+            scores[text] = float(np.logaddexp(score, scores[text])) if text in scores else score
     return scores
 
 
@@ -204,9 +203,8 @@ def read_value(value: Any, name: str) -> Evidence | None:
         # A sample that failed, or is empty, is one that names no option.
         samples: list[Any] = [read_value(one, name) or [Answer("")] for one in value]
         if list in map(type, value) or {*map(type, samples)} - {list}:
-            raise InputError(
-                f"`{name}` must be one answer or a list of answers; found {quote(value)}."
-            )
+            problem = f"`{name}` must be one answer or a list of answers; found {quote(value)}."
+            raise InputError(problem)
         return [answer for sample in samples for answer in sample]
     if not isinstance(value, Mapping):
         return [Answer(str(as_text(value)))]
@@ -235,8 +233,6 @@ def read_value(value: Any, name: str) -> Evidence | None:
     # Rounding may put a sum of probabilities this far from 1.
     shares = min(scores) >= 0 and abs(fsum(scores) - 1.0) <= 0.02
     if not shares and min(scores) >= 0 < max(scores) <= 1:
-        raise InputError(
-            f"`{name}` has numbers from 0 to 1 that sum to {fsum(scores):.3g}. If these are "
-            "probabilities, divide them by their sum; if logits, write a table with logit_ columns."
-        )
+        problem = f"`{name}` has numbers from 0 to 1 that sum to {fsum(scores):.3g}. Divide"
+        raise InputError(f"{problem} probabilities by their sum; write logits to a table (logit_).")
     return Scores("p" if shares else "logit", scores, [*numbers])

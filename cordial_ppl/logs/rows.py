@@ -54,9 +54,8 @@ def read_rows(path: Path) -> Iterator[Row]:
         raise
     except (ValueError, RecursionError, MemoryError) as error:
         # Whole numbers of thousands of digits are no JSON either.
-        raise FileError(
-            f"{path} is not valid JSON or JSON Lines, or was cut off: {error}."
-        ) from error
+        problem = f"{path} is not valid JSON or JSON Lines, or was cut off: {error}."
+        raise FileError(problem) from error
 
 
 def _read_object(path: Path, location: str, value: Any) -> Iterator[Row]:

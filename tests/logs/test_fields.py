@@ -118,8 +118,8 @@ def test_rows_by_their_fields(log):
 def test_numbers_of_words_are_counted_as_in_tables(log):
     def labels(*numbers):
         rows = [{"id": i, "answer": "fair", "human": n} for i, n in enumerate(numbers)]
-        fields = {"item": "id", "answer": "answer", "label": "human"}
-        return cp.read(log(*rows), options="poor,fair,good", **fields).labelled[1]
+        path, options = log(*rows), "poor,fair,good"
+        return cp.read(path, options=options, item="id", answer="answer", label="human").labelled[1]
 
     assert labels(0, 2, 1) == ["poor", "good", "fair"]
     with pytest.warns(CordialWarning, match="read as numbers from 1 .'poor'. to 3"):

@@ -80,7 +80,8 @@ def test_tokens_with_the_same_text_add_up():
     top = [*entries({"4": -0.25, "5": -2.0}), *entries({"4": -3.0, "3": -4.5})]
     # A token that is listed twice is one.
     listed = {"content": [{**top[0], "top_logprobs": [*top, top[1]]}]}
-    (answer,) = read_value(listed, "logprobs")
+    answers: Any = read_value(listed, "logprobs")
+    (answer,) = answers
     both = np.logaddexp(-0.25, -3.0)
     assert dict(answer.positions[0].top) == pytest.approx({"4": both, "5": -2.0, "3": -4.5})
     assert read_value(top, "logprobs") == [answer._replace(text="4", ended=True)]
