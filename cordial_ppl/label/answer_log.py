@@ -143,9 +143,8 @@ class AnswerLog:
             FileError: It could not be written, and is not among the answers.
         """
         row: Any = {"item_id": item, "label": label, "annotator": self.annotator}
-        row |= {"label_event": event} | more
-        row["label_time"] = datetime.now(UTC).isoformat(timespec="seconds")
-        row["label_row"] = self.count + 1
+        time = datetime.now(UTC).isoformat(timespec="seconds")
+        row |= {"label_event": event, **more, "label_time": time, "label_row": self.count + 1}
         self._write(msgspec.json.encode(row) + b"\n")
         self._replay(row)
         return row

@@ -54,9 +54,8 @@ class Assignment:
             by, table = row.get("probability_by"), self.table.columns.path
             if row["item_id"] not in self._rows:
                 item = quote(row["item_id"])
-                raise InputError(
-                    f"{self.log.path} contains {item}, but {table} has no such text. {ANOTHER}"
-                )
+                problem = f"{self.log.path} contains {item}, but {table} has no such text."
+                raise InputError(f"{problem} {ANOTHER}")
             if by not in (None, self.by):
                 problem = f"{self.log.path} contains labels from a plan by {by!r}."
                 raise SettingNeeded(problem, "Continue that plan", "by", by)
@@ -161,10 +160,8 @@ class Assignment:
         """
         if self.log.by_item.get(item, {}).get("label_event", SKIP) == SKIP:
             raise InputError("the judge's rating is shown only after you answer.")
-        row = self._rows[item]
-        shares = self._shares[row]
-        if np.isnan(shares).any():
+        shares, score = (each[self._rows[item]] for each in (self._shares, self._scores))
+        if np.isnan(score):
             return {"option": None}
-        best, score = int(shares.argmax()), float(self._scores[row])
-        option = self.table.scale.options[best]
-        return {"option": option, "share": float(shares[best]), "score": score}
+        option = self.table.scale.options[shares.argmax()]
+        return {"option": option, "share": float(shares.max()), "score": float(score)}
