@@ -43,16 +43,15 @@ def _list_pictures(
     calibrator, texts, summary = facts.calibrator, facts.texts, facts.summary
     scale, scored = calibrator.fit_.scale, facts.scored
     names, logits, extra = scale.decode(scored.labels), scored.logits, scored.covariates
-    counted = {"sample_weight": scored.weights}
+    weighted = partial(partial, sample_weight=scored.weights)
     before, after = (probs.mean(axis=0) @ scale.values for probs in (facts.raw, facts.probs))
     predicted = {"as stated": state(logits)[0]} if not facts.hard else {}
     predicted["calibrated"] = facts.predicted
     if summary.reader:
-        draw = partial(plots.transfer_curve, calibrator, logits, names, extra, **counted)
+        draw = weighted(plots.transfer_curve, calibrator, logits, names, extra)
         alt = "Labels and calibrated means, plotted against the judge's mean rating"
         yield "transfer", draw, alt, (COLUMN, 2.8)
-        every = texts.logits, names, texts.covariates
-        draw = partial(plots.label_shares, calibrator, *every, **counted)
+        draw = weighted(plots.label_shares, calibrator, texts.logits, names, texts.covariates)
         alt = "Share of each option among the labels, as stated by the judge, and after "
         alt += f"calibration; the mean is {before:.2f} as stated and {after:.2f} after calibration"
         yield "transfer", draw, alt, (COLUMN, 2.8)
@@ -65,7 +64,7 @@ def _list_pictures(
         alt = f"Distribution of the label for each of the judge's ratings: {title}"
         yield "stated", draw, alt, (2.7, 2.4)
     for title, probs in predicted.items():
-        draw = partial(plots.thresholds, probs, names, options=scale, title=title, **counted)
+        draw = weighted(plots.thresholds, probs, names, options=scale, title=title)
         alt = f"Observed and predicted shares of labels at or below each threshold: {title}"
         yield "thresholds", draw, alt, (COLUMN, 3.3)
     if facts.agreement and facts.agreement.values:
