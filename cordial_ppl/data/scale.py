@@ -186,9 +186,8 @@ class Scale:
     def named(self, label: Any) -> int | None:
         """Return the position of an option by its name or alias; None for another label."""
         if isinstance(label, bool | np.bool_):
-            numbers = self.numbers or {}
             # True is no position, and 1 only beside 0.
-            return numbers[int(label)] if {*numbers} == {0, 1} else self.named(str(label))
+            label = str(int(label) if {*(self.numbers or ())} == {0, 1} else label)
         if not isinstance(label, str):
             return None
         position = self._positions.get(_composed(label.strip()))
