@@ -180,8 +180,8 @@ class Collected:
         scale = self.spellings and self.spellings.scale.counted(numbers)
         for record, label in told:
             with naming(record.location):
-                place = scale.locate([label])[0] if scale and label in numbers else match(label)
-            label = label if place is None or place % 1 else self.options[int(place)]
+                position = scale.locate([label])[0] if scale and label in numbers else match(label)
+            label = label if position is None or position % 1 else self.options[int(position)]
             if not items or record.item_id in items:
                 rows[record.item_id, record.task, record.user, label] = None
         texts, tasks, people, labels = map(list, zip(*rows, strict=True)) if rows else ([],) * 4
