@@ -84,7 +84,8 @@ class AnswerLog:
             if line.strip():
                 self._replay(self._check(line, number, options))
         if whole:
-            self._write(rest + b"\n")
+            self._size = len(content)
+            self._write(b"\n")
         elif rest and not self.count and not rest.startswith(BEGINNING):
             raise FileError(f"{self.path} was not written by `cordial label`. {ANOTHER}")
         elif rest:
@@ -151,8 +152,10 @@ class AnswerLog:
 
     def _write(self, line: bytes) -> None:
         """Write behind what is known to be whole, and wait for the disk; all of it or nothing."""
+        if not self._is_unchanged():
+            problem = f"{self.path} was changed by another program. Run the same command again."
+            raise FileError(problem)
         try:
-            self._file.truncate(self._size)  # A line that failed may have left its beginning.
             self._file.seek(self._size)
             if self._file.write(line) != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -163,8 +166,15 @@ class AnswerLog:
             raise FileError(f"cannot write {self.path}: {error.strerror}.") from error
         self._size += len(line)
 
+    def _is_unchanged(self) -> bool:
+        """Whether the path still leads to what was written, all of it and nothing else."""
+        held, size = os.fstat(self._file.fileno()), self._size
+        with suppress(OSError):
+            return held.st_size == size and os.path.samestat(held, self.path.stat())
+        return False
+
     def close(self) -> None:
         """Close the file; without an answer there is none."""
-        if not os.fstat(self._file.fileno()).st_size:
-            self.path.unlink(missing_ok=True)
+        if not self._size and self._is_unchanged():
+            self.path.unlink()
         self._file.close()

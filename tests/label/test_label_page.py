@@ -135,6 +135,30 @@ class Full:
         return getattr(self.file, name)
 
 
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_file_that_another_program_changed_takes_no_answer(tmp_path, replaced):
+    with open_page(tmp_path) as opened:
+        opened.label()
+        item, path = opened.state["text"]["item"], opened.log.path
+        changed = path.read_bytes().replace(b'"label"', b'"label" ')
+        if replaced:
+            path.rename(tmp_path / "before.jsonl")
+        path.write_bytes(changed)
+        reply = opened.post("/answer", item=item, event="label", label="3")
+        assert reply.status_code == 507 and "changed" in reply.json()["problem"]
+        assert path.read_bytes() == changed
+    with open_page(tmp_path) as opened:
+        opened.label("3")
+    assert read_file(path)[item] == "3" and len(read_file(path)) == 2
+
+
+def test_a_file_that_was_put_there_meanwhile_is_not_removed(tmp_path):
+    with open_page(tmp_path) as opened:
+        opened.log.path.rename(tmp_path / "empty.jsonl")
+        opened.log.path.write_text("of another person")
+    assert opened.log.path.read_text() == "of another person"
+
+
 @pytest.mark.parametrize("room", [0, 20])
 def test_a_full_disk_is_told_and_nothing_is_half_written(opened, room):
     opened.label()
