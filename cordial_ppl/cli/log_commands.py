@@ -117,7 +117,8 @@ def report(
     from cordial_ppl.tables import write_table
 
     done, shown, number = [], [], count(len(collected), "reading")
-    readings = collected.readings | (more or {})
+    # A column of the texts replaces none of what was read.
+    readings = collected.readings | {**(more or {}), **collected.readings}
     answers = {"answer": [record.quoted for record in collected.records[:ROWS]]}
     for words, path, table, first in (
         (f"{number} on the scale {', '.join(collected.options)}", output, readings, answers),

@@ -60,7 +60,7 @@ def test_what_was_answered_is_not_asked_again(ask, server):
     # A run that was killed may leave half a line.
     with ANSWERS.open("a") as file:
         file.write('{"key": "ab')
-    ask()
+    assert "12 of 12 answers" in ask().stderr
     assert len(server.asked) == 12 and Path("out.csv").read_text() == first
     ask("--question", "How good is it?")
     assert len(server.asked) == 24
@@ -225,13 +225,15 @@ def test_orders_of_options_cancel_what_places_add(ask, server):
 
 
 def test_other_columns_go_along(ask):
-    rows = ["item_id,text,user,length,p_1,label,rating"]
-    rows += [f"t{i},so {word},u{i % 2},{i}.5,0.5,3,4" for i, word in enumerate(WORDS)]
+    rows = ["item_id,text,user,length,p_1,label,rating,reader,reader_model"]
+    rows += [f"t{i},so {word},u{i % 2},{i}.5,0.5,3,4,old,old-1" for i, word in enumerate(WORDS)]
     Path("texts.csv").write_text("\n".join(rows))
     ask()
     cells = read_columns("out.csv").cells
     assert list(cells["user"][:3]) == ["u0", "u1", "u0"] and cells["length"][11] == "11.5"
     assert "label" in cells and not {"p_1", "rating", "text"} & set(cells)
+    # They replace nothing that the run itself says.
+    assert set(cells["reader"]) == {"tiny"} and set(cells["reader_model"]) == {"tiny-2025"}
 
 
 @pytest.mark.parametrize(
@@ -244,6 +246,7 @@ def test_other_columns_go_along(ask):
         ((200, completion(3, logprobs=False)), "--samples 20"),
         ((200, completion(3, alone=True)), "--samples 20"),
         (TOO_LONG, "no usable answer for 't0' (Error code: 400"),
+        ((403, {"error": "Key limit exceeded"}), "Key limit exceeded"),
     ],
 )
 def test_what_no_retry_helps_ends_the_run(ask, server, told, words):
@@ -253,7 +256,11 @@ def test_what_no_retry_helps_ends_the_run(ask, server, told, words):
     assert words in result.stderr and KEY not in result.stderr
     assert result.stderr.count("\n") == (1 if every else 2) and not Path("out.csv").exists()
     texts = {request["messages"][-1]["content"] for request in server.asked}
-    assert len(texts) == 1
+    assert len(texts) == (1 if every else 3)
+    # Nothing is kept of them: the same command works once the server does.
+    server.script = {}
+    ask()
+    assert len(column("item_id")) == 12 and not np.isnan(logprobs()).any()
 
 
 @pytest.mark.parametrize(
@@ -286,7 +293,7 @@ def test_failures_are_named_and_the_rest_is_kept(ask, server, monkeypatch, told,
 @pytest.mark.parametrize(
     ("refusal", "numbers"),
     [
-        (TOO_LONG, (1, 2, 7)),
+        (TOO_LONG, (0, 1, 7)),
         ((403, {"error": "flagged"}), (5,)),
         ((200, completion(3, logprobs=False)), (5,)),
     ],
@@ -294,6 +301,7 @@ def test_failures_are_named_and_the_rest_is_kept(ask, server, monkeypatch, told,
 def test_a_text_that_is_refused_is_kept_without_a_reading(ask, server, refusal, numbers):
     server.respond = refusing(server, numbers, refusal)
     assert f"'t{numbers[0]}'" in ask().stderr
+    assert column("item_id") == [f"t{k}" for k in range(12)]
     assert column("unread") == ["failed" if k in numbers else "" for k in range(12)]
     truth = expected()
     truth[[*numbers]] = np.nan

@@ -14,13 +14,16 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from cordial_ppl.errors import FileError, Refused, ServerError
+from cordial_ppl.errors import FileError, Refused, ServerError, warn
 from cordial_ppl.logs.ask.chat import Chat
 from cordial_ppl.logs.ask.local import LocalModel
 from cordial_ppl.logs.ask.prompt import Prompt
 from cordial_ppl.logs.evidence import FAILED, Answer, Orders, Record, Scores
 from cordial_ppl.logs.protocols import read_response
 from cordial_ppl.runtime.progress import doing
+
+FIRST = 3
+"""Questions without an answer that can be used, at first, after which no more are asked."""
 
 
 def ask_texts(
@@ -39,8 +42,8 @@ def ask_texts(
 
     Raises:
         InputError: The key, the model or the address is wrong.
-        ServerError: A question got no answer, for a reason that may pass, or the first one was
-            refused; the answers that came are kept.
+        ServerError: A question got no answer, for a reason that may pass, and the answers that came
+            are kept; or the first questions got none that can be used.
     """
     rows, lock = _read_answers(path), Lock()
     keys = {
@@ -49,9 +52,11 @@ def ask_texts(
     }
     asked = {key: (item, question) for item, some in keys.items() for key, question in some.items()}
     waiting = [key for key in asked if key not in rows]
+    if len(waiting) < len(asked):
+        warn(f"{path} has {len(asked) - len(waiting)} of {len(asked)} answers, which are reused.")
 
-    def put(key: str) -> None:
-        """Ask a question, and keep the answer; or why there is none, which no retry helps."""
+    def ask(key: str) -> dict[str, Any]:
+        """Ask a question; the row says what the answer is, or why no retry brings one."""
         item, question = asked[key]
         try:
             body = model.ask(question)
@@ -64,25 +69,32 @@ def ask_texts(
             "decoding": body.pop("decoding", ""),
             "date": datetime.now(UTC).date().isoformat(),
         }
-        row = {"key": key, "made": made, "body": body}
+        return {"key": key, "made": made, "body": body}
+
+    def keep(row: dict[str, Any]) -> None:
+        """Write an answer to the file."""
         with lock, path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
-            rows[key] = row
+            rows[row["key"]] = row
 
     with (
         closing(model),
         doing("asking", len(waiting), "answers") as stage,
         ThreadPoolExecutor(model.concurrency) as pool,
     ):
-        # The first one alone shows whether the key, the model and the address are right.
-        alone = len(waiting) == len(asked)
+        # The first ones, alone, show whether the key, the model and the address are right.
+        works, tried = any(_find_failure(rows[key]) is None for key in {*asked} & {*rows}), []
         try:
-            for key in waiting[:alone]:
-                put(key)
-                answer = _read(rows[key])
-                if isinstance(answer, list) and answer[0].lost == FAILED:
-                    raise ServerError(f"no usable answer for {asked[key][0]!r} ({answer[0].text}).")
-            for number, _ in enumerate(pool.map(put, waiting[alone:]), 1):
+            while not works and len(tried) < min(FIRST, len(waiting)):
+                tried.append(ask(waiting[len(tried)]))
+                works = _find_failure(tried[-1]) is None
+            if tried and not works:
+                item, failure = asked[tried[0]["key"]][0], _find_failure(tried[0])
+                raise ServerError(f"no usable answer for {item!r} ({failure}).")
+            for row in tried:
+                keep(row)
+            rest = waiting[len(tried) :]
+            for number, _ in enumerate(pool.map(lambda key: keep(ask(key)), rest), 1):
                 stage.reach(number)
         except BaseException:
             # What is under way is paid for, and kept.
@@ -124,6 +136,12 @@ def _read(row: Mapping[str, Any]) -> list[Answer] | Scores:
     return [answer]
 
 
+def _find_failure(row: Mapping[str, Any]) -> str | None:
+    """Say why an answer cannot be used; None if it can."""
+    answer = _read(row)
+    return answer[0].text if isinstance(answer, list) and answer[0].lost == FAILED else None
+
+
 def _read_answers(path: Path) -> dict[str, dict[str, Any]]:
     """Read the answers of earlier runs, by the key of the question."""
     if not path.exists():
@@ -135,7 +153,8 @@ def _read_answers(path: Path) -> dict[str, dict[str, Any]]:
             if rest and not rows and not rest.startswith(b'{"key"'):
                 raise ValueError
             # A run that was killed while it wrote leaves half a line.
-            file.truncate(file.tell() - len(rest))
+            if rest:
+                file.truncate(file.tell() - len(rest))
         return rows
     except OSError as error:
         raise FileError(f"cannot use {path}: {error.strerror or error}.") from error

@@ -13,6 +13,9 @@ from cordial_ppl.logs.rows import STUMBLES, load
 ADDRESS = re.compile(r"(https?)://(\[[\da-fA-F:.]+\]|[\w.-]+)(?::\d+)?(?:/[^?#@\s]*)?")
 """An address with neither a user nor a query, in which a key may hide; its scheme and host."""
 
+ACCOUNT = re.compile("key|limit|quota|billing|permission|country|region|territory", re.IGNORECASE)
+"""What a refusal names that is of an account, not of a text."""
+
 TIMEOUT, RETRIES, LARGEST = 300.0, 5, 2**24
 """Seconds to wait for an answer, how often `openai` repeats a request that may yet succeed, and
 bytes of an answer, at most."""
@@ -124,7 +127,8 @@ class Chat:
             # Bodies of other forms than OpenAI's are not in the text of the error.
             told = str(error) if " - " in str(error) else f"{error} - {error.body or ''}"
             reason, status = self._hide_key(" ".join(told.split()))[:300], error.status_code
-            if status in (400, 403, 413, 422):
+            # Of a text, 403 says that it was flagged; of an account, that all texts are refused.
+            if status in (400, 413, 422) or (status == 403 and not ACCOUNT.search(reason)):
                 raise Refused(reason) from error
             if status in (408, 409, 429) or status >= 500:
                 raise ServerError(reason) from error
