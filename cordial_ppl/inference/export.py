@@ -81,6 +81,7 @@ def to_datatree(
     powers = np.asarray(over_draws(target.log_powers)(draws, silent))
     named, log_density = target.name(draws), terms.sum(axis=1) + powers
     logs, probs = _labels(target, draws, posterior.histogram, data)
+    fitted = _labels(target, draws, posterior.histogram, posterior.data)[0]
     prior_probs = _labels(target, prior_draws, posterior.histogram, data)[1]
     stats = {name: field[index] for name, field in posterior.transitions.items()}
     groups = {
@@ -89,7 +90,7 @@ def to_datatree(
         "posterior_predictive": _by_chain({"label": draw_options(probs, rng)}, chains),
         "prior_predictive": _by_chain({"label": draw_options(prior_probs, rng)}, 1),
         "observed_data": {"label": np.asarray(data.labels)},
-        "sample_stats": _by_chain({"lp": log_density + logs.sum(axis=1), **stats}, chains),
+        "sample_stats": _by_chain({"lp": log_density + fitted.sum(axis=1), **stats}, chains),
     }
     dims, coords = _dimensions(posterior, named, options, readers)
     # One entry a text in the log likelihood, as leaving out takes it; elsewhere one a label.
@@ -105,7 +106,7 @@ def to_datatree(
         **posterior.diagnostics._asdict(),
         # Files that trees are kept in know no truth values among attributes.
         "trusted": int(posterior.diagnostics.trusted),
-        "draws_are": CHAINED if chains > 1 else RESAMPLED,
+        "draws_are": CHAINED if posterior.diagnostics.method == "nuts" else RESAMPLED,
     }
     tree["sample_stats"].attrs.update(diagnostics)
     tree["posterior"].attrs.update({"channel": target.channel.name, **diagnostics})

@@ -89,9 +89,12 @@ def test_leaving_labels_out_by_weights_is_leaving_them_out():
     posterior = cp.fit_laplace("location", logits, labels)
     # Another histogram than that of the labels, so that no label is left out of it.
     fixed: Any = replace(posterior, histogram=np.full(5, 0.2))
-    one, two = (
-        fixed.to_datatree(data=Labelled(logits, labels, {}, own))
-        for own in (np.ones(20), np.full(20, 2.0))
+    once, twice = (Labelled(logits, labels, {}, own) for own in (np.ones(20), np.full(20, 2.0)))
+    one, two = (replace(fixed, data=data).to_datatree() for data in (once, twice))
+    # The log density is of the labels that were fitted, whatever texts the likelihoods are of.
+    np.testing.assert_array_equal(
+        replace(fixed, data=once).to_datatree(data=once.take(np.arange(5)))["sample_stats"]["lp"],
+        one["sample_stats"]["lp"],
     )
     known = one["log_likelihood"]["label"]
     np.testing.assert_allclose(two["log_likelihood"]["label"], 2 * known, rtol=1e-12)
@@ -243,6 +246,8 @@ def test_chains_and_readers_are_dimensions():
     np.testing.assert_array_equal(np.argwhere(tree["sample_stats"]["diverging"].values), [[1, 10]])
     np.testing.assert_array_equal(np.ravel(tree["sample_stats"]["energy"]), np.arange(80.0))
     assert tree["sample_stats"].attrs["draws_are"] == "chains of NUTS"
+    one: Any = replace(posterior, diagnostics=diagnostics._replace(chains=1)).to_datatree()
+    assert one["sample_stats"].attrs["draws_are"] == "chains of NUTS"
     found = tree["posterior"]["offset"].values
     np.testing.assert_array_equal(found, posterior.parameters()["offset"].reshape(4, 20))
     rng = np.random.default_rng(0)
