@@ -132,6 +132,8 @@ def list_jobs(
     made, draws = make_methods(methods), int(check_number("draws", draws, 1, whole=True))
     tasks, budgets = check_list("tasks", tasks), check_list("budgets", budgets)
     folder, jobs = as_path(folder, "write"), []
+    if not (tasks and budgets):
+        raise InputError("a sweep needs at least one task and one number of labels.")
     names = [(task.name, task.reader) for task in tasks]
     for task, name in zip(tasks, names, strict=True):
         size, scored = len(task.pool.labels), len(task.report.labels)

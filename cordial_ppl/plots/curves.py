@@ -8,7 +8,7 @@ import numpy as np
 
 from cordial_ppl.decisions.decided import Decisions
 from cordial_ppl.decisions.forecasting import FEWEST, Forecast
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, count
 from cordial_ppl.plots.figure import CHANNEL, INK, OURS, RAW, Axes, drawing, literal
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ def learning_curve(scores: "pl.DataFrame", *, ax: Axes | None = None) -> Axes:
             n, mean, error = (rows[name].to_numpy() for name in ("n", "value", "error"))
             # Methods that coincide stay in sight.
             look = {"color": color, "ls": dash, "marker": "o", "mfc": "none"}
-            axis.plot(n, mean, label=literal(method), **look)
+            lost = len(scores.filter(metric="failed", method=method))
+            name = f"{method} ({count(lost, 'failed fit')} left out)" if lost else method
+            axis.plot(n, mean, label=literal(name), **look)
             axis.fill_between(n, mean - error, mean + error, color=color, alpha=0.2, lw=0)
         budgets = table["n"].unique().sort().to_list()
         _count_labels(axis, budgets, map(str, budgets))

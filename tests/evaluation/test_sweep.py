@@ -79,6 +79,9 @@ def test_the_learning_curve_is_of_the_means(finished):
     means = [losses.filter(n=n)["value"].mean() for n in (4, 9)]
     np.testing.assert_allclose(lines["histogram"].get_ydata(), means)
     np.testing.assert_array_equal(lines["histogram"].get_xdata(), [4, 9])
+    lost = chosen.filter(metric="log_loss", method="raw").head(1)
+    axis = plots.learning_curve(pl.concat([chosen, lost.with_columns(metric=pl.lit("failed"))]))
+    assert any("raw (1 failed" in line.get_label() for line in axis.get_lines())
     axis.figure.clear()
     with pytest.raises(cp.InputError, match="stars, b"):
         plots.learning_curve(scores)
@@ -219,6 +222,7 @@ def test_a_damaged_part_is_found(folder):
     [
         ({"budgets": [4, 61]}, ("61", "'stars'", "60")),
         ({"budgets": [0]}, ("budgets", "0")),
+        ({"budgets": []}, ("number of labels",)),
         ({"draws": 0}, ("draws", "0")),
         ({"methods": ["raw", "platt"]}, ("'platt'", "histogram", "mixture")),
         ({"methods": ["raw", "raw"]}, ("'raw'",)),
