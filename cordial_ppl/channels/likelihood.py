@@ -83,9 +83,10 @@ def _check_label(msg: dict[str, Any], first: str, labelled: bool) -> None:
 def join_vectors(readings: Readings) -> Readings:
     """Put the entries of a vector of covariates, "embedding[0]" and on, together as ``[n, D]``."""
     whole: dict[str, list[Any]] = {}
-    for name, column in readings.covariates.items():
+    # JAX sorts the keys of a dictionary as text, "e[10]" before "e[2]".
+    for name in sorted(readings.covariates, key=lambda name: (len(name), name)):
         if entry := re.fullmatch(r"(.+)\[\d+\]", name):
-            whole.setdefault(entry[1], []).append(column)
+            whole.setdefault(entry[1], []).append(readings.covariates[name])
     vectors = {name: jnp.stack(columns, axis=-1) for name, columns in whole.items()}
     return readings._replace(covariates=readings.covariates | vectors) if vectors else readings
 

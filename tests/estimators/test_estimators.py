@@ -125,6 +125,18 @@ def test_covariates_that_are_looked_up_in_any_way_are_used(look_up):
     assert {*fitted.fit_.covariates} == {*covariates}
 
 
+def test_entries_of_a_long_vector_keep_their_order():
+    vectors = np.random.default_rng(0).normal(size=(20, 12))
+    whole = with_covariates(lambda given: given["vector"][:, 2])
+    alone = with_covariates(lambda given: given["entry"])
+    predicted = whole.fit(LOGITS, LABELS, {"vector": vectors}).predict_proba(
+        LOGITS, {"vector": vectors}
+    )
+    entry = {"entry": vectors[:, 2]}
+    expected = alone.fit(LOGITS, LABELS, entry).predict_proba(LOGITS, entry)
+    np.testing.assert_allclose(predicted, expected, atol=1e-5)
+
+
 def mixture(**settings):
     return Stack(channels=("mixture",), **settings)
 
