@@ -146,8 +146,7 @@ class DensityTrial(NamedTuple):
         """Say why nothing can be fitted with a channel; empty where it can.
 
         Args:
-            channel: the channel. Whether densities are finite and probabilities sum to one is
-                checked of channel files only.
+            channel: the channel.
             sites: names of its sample sites.
         """
         name, options = f"channel {channel.name!r}", np.arange(self.beside.shape[2])
@@ -165,20 +164,20 @@ class DensityTrial(NamedTuple):
                 f"{name} observes {seen.tolist()} for texts with the labels {options.tolist()}. "
                 "Pass the labels unchanged: obs=labels."
             )
-        if channel.source and not np.isfinite(self.density):
+        if not np.isfinite(self.density):
             return (
                 f"the log density of {name} must be finite at the centre of its prior for simple "
                 f"test readings, but is {float(self.density)}. Look for a division by zero or the "
                 "logarithm of zero."
             )
-        off = (self.beside < 0).any(axis=2)
-        if channel.source:
-            off |= np.abs(self.beside.sum(axis=2) - 1) > SUM_TOLERANCE
+        sums = self.beside.sum(axis=2)
+        off = (self.beside < 0).any(axis=2) | (np.abs(sums - 1) > SUM_TOLERANCE)
         if off.any():
             return (
                 f"the probabilities of {name} must be positive and sum to one, but for a "
-                f"simple test reading they are {np.round(self.beside[off][0], 4).tolist()}. "
-                "Normalise them before calling observe, for example with jax.nn.log_softmax."
+                f"simple test reading they are {np.round(self.beside[off][0], 4).tolist()} (sum "
+                f"{sums[off][0]:.4g}). Normalise them before calling observe, for example with "
+                "jax.nn.log_softmax."
             )
         equal = np.isclose(self.beside, self.alone, rtol=0, atol=INDEPENDENT, equal_nan=True)
         unequal = ~equal.all(axis=2)

@@ -64,6 +64,10 @@ def negative(readings, labels=None):
     cp.observe(None, labels, probs=probs)
 
 
+def unnormalised(readings, labels=None):
+    cp.observe(readings.logits * jnp.exp(sample("t", dist.Normal())), labels)
+
+
 def beside_the_axis(name):
     def model(readings, labels=None):
         fn: Any = dist.Categorical(logits=sample("t", dist.LogNormal()) * readings.logits)
@@ -154,6 +158,11 @@ FAULTS |= {
     "forgotten": (observed(lambda z: None), "'z' .0..K-1 for each text. is not observed"),
     "obs_mask": (observed(obs_mask=lambda x: x.logits[:, 0] < 9), "'z_observed' and 'z_unobse"),
     "negative": (negative, "must be positive and sum to one"),
+    "unnormalised": (unnormalised, r"sum to one, but .* they are .* .sum 1?[0-9.]+.. Normalise"),
+    "zero": (
+        tempered(lambda x, z: jnp.log(0.0 * x)),
+        "log density of channel 'tried' must be finite at the centre",
+    ),
     "to_event": (beside_the_axis("z"), "without .to_event"),
     "to_event, named": (beside_the_axis("label"), "'label' of batch shape .* without .to_event"),
     "one of a text": (drawn_for_each(dist.LogNormal()), "'t' whose shape depends on the number"),
