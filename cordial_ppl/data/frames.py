@@ -6,6 +6,7 @@ imported: a data frame's library is loaded already.
 
 import sys
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,17 +19,20 @@ LIBRARIES = "pandas", "polars"
 
 
 def column_names(readings: Any) -> np.ndarray | None:
-    """Return the names of a data frame's columns if all are text; None for anything else."""
+    """Return the names of a data frame's columns, texts or numbers; None for anything else."""
     pandas, polars = (sys.modules.get(name) for name in LIBRARIES)
     if polars is not None and isinstance(readings, polars.DataFrame | polars.LazyFrame):
         names = readings.collect_schema().names()
     elif hasattr(readings, "schema"):  # A table or a batch of Arrow.
         names = readings.schema.names
     elif pandas is not None and isinstance(readings, pandas.DataFrame):
-        names = list(readings.columns)
+        # Columns 0..K-1 are positions, not names.
+        columns = [] if [*readings.columns] == [*range(readings.shape[1])] else readings.columns
+        names = [f"{name:g}" if isinstance(name, Real) else name for name in columns]
     else:
         return None
-    return np.array(names, object) if all(isinstance(name, str) for name in names) else None
+    named = names and all(isinstance(name, str) for name in names)
+    return np.array(names, object) if named else None
 
 
 def check_columns(readings: Any, fitted: np.ndarray | None, options: Sequence[str]) -> None:

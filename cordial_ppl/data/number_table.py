@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float64
 
 from cordial_ppl.data.containers import as_numbers, as_objects, collected
-from cordial_ppl.data.frames import column_names
+from cordial_ppl.data.frames import check_columns, column_names
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, Where, count, name_row, name_rows, quote, warn
 
@@ -92,6 +92,8 @@ class NumberTable:
         mask = np.ma.getmask(values)
         if self.columns is None:
             self.columns = column_names(values)
+            if noun != "logits":  # The estimators check these, by their options.
+                check_columns(values, None, ())
         try:
             self.numbers = as_numbers(values, noun)
         except InputError:

@@ -160,6 +160,16 @@ def test_a_row_of_zeros_is_a_text_without_a_reading(convert):
     assert np.isnan(found).all(axis=1).tolist() == [False, True, True, False]
 
 
+@pytest.mark.parametrize("convert", [cp.readings_from_counts, cp.readings_from_probabilities])
+def test_columns_that_are_converted_are_in_order(convert):
+    frame = pd.DataFrame(np.eye(3), columns=["p_1", "p_3", "p_2"])
+    with pytest.raises(InputError, match="expected columns p_1, p_2, p_3, in this order"):
+        convert(frame)
+    np.testing.assert_array_equal(
+        convert(frame.set_axis(["a", "c", "b"], axis=1)), convert(np.eye(3))
+    )
+
+
 def test_a_probability_of_zero_is_a_small_one(recwarn):
     """Not as large as the others of its row, and no reading that is missing."""
     halves, hard, mixed = cp.readings_from_probabilities(

@@ -167,6 +167,21 @@ def test_columns_of_data_frames_keep_their_order(library, tmp_path):
     assert not hasattr(judge.fit(X, Y), "feature_names_in_")
 
 
+def test_numbers_as_names_of_columns_keep_their_order():
+    named = cp.TemperatureScaling(STARS).fit(pandas.DataFrame(X, columns=STARS), Y + 1)
+    unnamed, turned = pandas.DataFrame(X), range(5, 0, -1)
+    for columns in (STARS, [1.0, 2.0, 3.0, 4.0, 5.0], range(5)):
+        assert named.predict(pandas.DataFrame(X, columns=columns)).tolist() == [*named.predict(X)]
+    for call, frame in (
+        (named.predict, pandas.DataFrame(X, columns=turned)),
+        (lambda given: named.fit(given, Y + 1), pandas.DataFrame(X, columns=[*map(float, turned)])),
+        (lambda given: cp.TemperatureScaling().fit(given, Y), unnamed.iloc[:, ::-1]),
+        (lambda given: cp.TemperatureScaling().fit(given, Y), unnamed[[0, 2, 1, 3, 4]]),
+    ):
+        with pytest.raises(cp.InputError, match="expected columns [01], .*, in this order; got "):
+            call(frame)
+
+
 @pytest.mark.parametrize("make", [small, cp.LogitStack, cp.DirichletCalibration])
 def test_a_fit_changes_no_setting_and_knows_no_other(make):
     judge = make(seed=2) if make is not cp.DirichletCalibration else make()
