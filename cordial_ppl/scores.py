@@ -87,6 +87,7 @@ def accuracy(probs: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = No
         weights: weight of each text in the mean [n]; one by default.
     """
     p, z = _predictions(probs, labels)
+    weights = aligned(probs, weights, "weights")
     counted = None if weights is None else as_weights(weights, np.arange(len(z)))
     return float(np.average(p.argmax(axis=1) == z, weights=counted))
 
@@ -297,5 +298,5 @@ def _predictions(
     probs: ArrayLike, labels: ArrayLike, *, name: str = "labels"
 ) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"]]:
     """Check predictions and the labels (or stated classes) that go with them."""
-    p = as_probabilities(probs)
+    p, labels = as_probabilities(probs), aligned(probs, labels, name)
     return p, Scale.default(p.shape[1]).encode(as_cells(labels, name, len(p)), noun=name)

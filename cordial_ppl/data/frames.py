@@ -60,12 +60,19 @@ def check_columns(readings: Any, fitted: np.ndarray | None, options: Sequence[st
         )
 
 
+def _first_frame(readings: Any) -> Any:
+    """Return the first data frame of a mapping of readers; anything else as it is."""
+    if not isinstance(readings, Mapping):
+        return readings
+    return next((table for table in readings.values() if hasattr(table, "columns")), None)
+
+
 def aligned(readings: Any, values: Any, noun: str) -> Any:
     """Put what is known of each text in the order of the readings, where pandas names both.
 
     Args:
         readings: the readings: a data frame, or anything else; for a mapping of readers, its first
-            value.
+            data frame.
         values: labels, groups, covariates by name or readings of the same texts; only a series or
             data frame of pandas has an index.
         noun: what messages call the values.
@@ -77,8 +84,7 @@ def aligned(readings: Any, values: Any, noun: str) -> Any:
         InputError: both have an index, and these do not hold the same names: by position, texts
             would be mixed up.
     """
-    if isinstance(readings, Mapping):
-        readings = next(iter(readings.values()), None)
+    readings = _first_frame(readings)
     pandas, values = sys.modules.get("pandas"), collected(values)
     if pandas is None:
         return values
@@ -110,7 +116,7 @@ def like(readings: Any, values: np.ndarray, names: Any) -> Any:
 
     Args:
         readings: the readings: a data frame of pandas or polars, or anything else; for a mapping of
-            readers, its first value.
+            readers, its first data frame.
         values: predictions ``[m, K]`` or ``[m]``, one row for each row of the readings.
         names: names of the K columns, or that of the one.
 
@@ -118,8 +124,7 @@ def like(readings: Any, values: np.ndarray, names: Any) -> Any:
         A data frame ``[m, K]`` or a series ``[m]`` of the same library, in pandas with the index of
         the readings; ``values`` themselves if the readings are not a data frame.
     """
-    if isinstance(readings, Mapping):
-        readings = next(iter(readings.values()), None)
+    readings = _first_frame(readings)
     pandas, polars = (sys.modules.get(name) for name in LIBRARIES)
     if pandas is not None and isinstance(readings, pandas.DataFrame):
         if values.ndim == 1:

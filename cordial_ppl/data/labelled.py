@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from cordial_ppl.data.covariates import as_covariates
+from cordial_ppl.data.frames import aligned, check_columns
 from cordial_ppl.data.labelling import rank_texts, salt_texts
 from cordial_ppl.data.number_table import is_unread
 from cordial_ppl.data.readings import Readings
@@ -126,12 +127,23 @@ def without_labels(
 
 
 def label_readings(
-    logits: np.ndarray, labels: Any, scale: Scale, covariates: Any = None, levels: Any = None
+    values: Any, logits: np.ndarray, labels: Any, scale: Scale, covariates: Any, levels: Any = None
 ) -> Labelled:
-    """Validate labels, one for each of readings that are validated already, and covariates."""
-    codes = scale.encode(labels)
+    """Validate labels, one for each row of readings, and covariates.
+
+    Args:
+        values: the readings as they came; the rows of pandas are matched by its index.
+        logits: the same, validated and centred.
+        labels: their options, in their order or with their index.
+        scale: the options.
+        covariates: per-text covariates, as in ``fit``.
+        levels: number of levels of covariates that number something, by name.
+    """
+    check_columns(values, None, scale.options)
+    codes = scale.encode(aligned(values, labels, "labels"))
     if len(codes) != len(logits):
         raise InputError(f"got {len(logits)} rows of logits but {len(codes)} labels.")
+    covariates = aligned(values, covariates, "covariates")
     return Labelled(logits, codes, as_covariates(covariates, len(logits), levels=levels))
 
 

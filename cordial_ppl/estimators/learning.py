@@ -140,7 +140,7 @@ def _check(key: Any, task: Any, levels: Mapping[str, int]) -> tuple[TaskFit, Lab
             raise InputError("each task must be (logits, labels) or (logits, labels, covariates).")
         logits, covariates = as_logits(task[0]), task[2] if len(task) > 2 else None
         scale = Scale.default(logits.shape[1])
-        texts = label_readings(logits, task[1], scale, covariates, levels)
+        texts = label_readings(task[0], logits, task[1], scale, covariates, levels)
     counts = np.bincount(texts.labels, minlength=scale.size).tolist()
     return TaskFit(names[0], names[1], counts, {}), texts
 

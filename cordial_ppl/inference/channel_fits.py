@@ -62,7 +62,8 @@ def fit_channel(
     chosen = load_channel(channel)
     readings = as_logits_of_readers(logits) if chosen.several else as_logits(logits)
     *readers, size = readings.shape[1:]
-    texts = label_readings(readings, labels, Scale.default(size), covariates, count_levels(chosen))
+    scale, levels = Scale.default(size), count_levels(chosen)
+    texts = label_readings(logits, readings, labels, scale, covariates, levels)
     texts = replace(texts, covariates=keep_used(texts.covariates, [chosen], readings))
     target = build_target(chosen, size, tuple(texts.covariates), *readers)
     pair = isinstance(prior, tuple | list | np.ndarray) and len(prior) == 2

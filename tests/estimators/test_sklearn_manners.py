@@ -11,6 +11,7 @@ import polars
 import pytest
 from broken_channels import write_channel
 from few_labels import LABELS, LOGITS, STARS, TEST, TEXTS, lengthy, small
+from scipy.special import softmax
 from sklearn import base
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
@@ -21,6 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import cordial_ppl as cp
 from cordial_ppl.errors import PACKAGE, warn
 from cordial_ppl.estimators.stack import Stack
+from cordial_ppl.evaluation.tasks import split_task
 
 # Five texts an option: every fold has all of them.
 MANY = np.concatenate([np.flatnonzero(TEXTS.labels == k)[:5] for k in range(5)])
@@ -335,6 +337,31 @@ def test_an_index_says_which_label_is_whose(make):
     # By position where one has no index.
     for given in ((X, labels), (polars.DataFrame(X), labels), (logits, Y.tolist())):
         make().fit(*given)
+
+
+def test_an_index_counts_wherever_labels_are_taken():
+    order, index = np.random.default_rng(0).permutation(20), [f"text {row}" for row in range(20)]
+    frame, series = pandas.DataFrame(LOGITS, index), pandas.Series(LABELS, index).iloc[order]
+    turned = frame.set_axis(range(5, 0, -1), axis=1)
+    score, probs = cp.scores.log_loss, pandas.DataFrame(softmax(LOGITS, axis=1), index)
+    assert score(probs, series) == score(probs.to_numpy(), LABELS)
+    weights = pandas.Series(np.arange(1.0, 21.0), index)
+    assert cp.scores.accuracy(probs, series, weights.iloc[order]) == cp.scores.accuracy(
+        probs.to_numpy(), LABELS, weights.to_numpy()
+    )
+    for learn in (
+        lambda logits, labels: cp.fit_channel("location", logits, labels, method="mode").draws,
+        lambda logits, labels: split_task("task", logits, labels, 8).report.labels,
+        lambda logits, labels: [
+            list(fit.modes["location"].values())
+            for fit in cp.learn_prior([(logits, labels)] * 2, channels=["location"]).fits
+        ],
+    ):
+        np.testing.assert_array_equal(learn(frame, series), learn(LOGITS, LABELS))
+        with pytest.raises(
+            cp.InputError, match="expected columns 1, 2, 3, 4, 5|expected columns 0"
+        ):
+            learn(turned.iloc[:, [1, 0, 2, 3, 4]], LABELS)
 
 
 def test_covariates_and_users_follow_the_index():
