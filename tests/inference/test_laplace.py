@@ -195,14 +195,17 @@ def test_literal_draws_are_three_hundred_of_the_inflated_gaussian():
 def ridge(readings, labels=None):
     """A log density that is flatter than the prior: it bends the other way."""
     a = numpyro.sample("a", dist.Normal(0.0, 1.0))
-    tilt = 0.49 * a**2 / len(LABELS)
-    observe(jnp.full(readings.logits.shape, 0.0) + tilt, labels)
+    tilt = 0.98 * a**2 / len(LABELS)
+    rest = jax.nn.log_sigmoid(-tilt) - jnp.log(4.0)
+    logs = jnp.where(jnp.arange(5) == 0, jax.nn.log_sigmoid(tilt), rest)
+    observe(jnp.zeros_like(readings.logits) + logs[None], labels)
 
 
 def broken(readings, labels=None):
-    """A density that is no number anywhere."""
+    """A density that is no number anywhere where a logit is large."""
     a = numpyro.sample("a", dist.Normal(0.0, 1.0))
-    observe(jnp.full(readings.logits.shape, jnp.nan) * a, labels)
+    large = jnp.abs(readings.logits).max(axis=1, keepdims=True) > 8.0
+    observe(jax.nn.log_softmax(a * jnp.where(large, jnp.nan, readings.logits)), labels)
 
 
 def test_a_search_stays_where_the_prior_has_mass_and_curvature_is_floored():
@@ -210,7 +213,9 @@ def test_a_search_stays_where_the_prior_has_mass_and_curvature_is_floored():
 
     def steep(readings, labels=None):
         place = numpyro.sample("place", dist.Normal(0.0, 1.0))
-        observe(jnp.zeros_like(readings.logits) + 200.0 * place, labels)
+        far = 200.0 * place - 1e4
+        logs = jnp.stack([jax.nn.log_sigmoid(far), jax.nn.log_sigmoid(-far)])
+        observe(jnp.zeros_like(readings.logits) + logs[None], labels)
 
     target, share = build_target(Channel("beyond", steep), 2), np.full(2, 0.5)
     texts = Labelled(np.zeros((1, 2)), np.zeros(1, int), {})
@@ -218,7 +223,7 @@ def test_a_search_stays_where_the_prior_has_mass_and_curvature_is_floored():
     ends = search_modes(target, target.prior, data, np.zeros((1, 1, 1)))
     assert np.isfinite(ends.x).all() and 0 < np.abs(ends.x).max() <= 40
     target = build_target(Channel("ridge", ridge), 5)
-    (gaussian,) = find_modes(target, target.prior, padded())
+    (gaussian,) = find_modes(target, target.prior, padded((np.zeros_like(LABELS),)))
     assert gaussian.factor[0, 0] == pytest.approx(CURVATURE_FLOOR**-0.5, rel=1e-6)
     target = build_target(Channel("broken", broken), 5)
     (found,) = find_modes(target, target.prior, padded())

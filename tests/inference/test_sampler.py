@@ -94,11 +94,13 @@ def assert_quantiles(draws, exact):
 
 
 def toy(name, log_likelihood, size):
-    """One label, whose log likelihood is given; under a standard normal prior."""
+    """One label, whose log likelihood, at most zero, is given; under a standard normal prior."""
 
     def model(readings, labels=None):
         place = numpyro.sample("place", dist.Normal(0.0, 1.0).expand([size]).to_event(1))
-        observe(jnp.zeros_like(readings.logits) + log_likelihood(place), labels)
+        first = log_likelihood(place) - 1.0
+        both = jnp.stack([first, jnp.log1p(-jnp.exp(first))])
+        observe(jnp.zeros_like(readings.logits) + both[None], labels)
 
     target = build_target(Channel(name, model), 2)
     return Problem(target, single(target.prior), data_of(np.zeros((1, 2)), np.zeros(1, int)))
@@ -237,7 +239,8 @@ def coin(readings, labels=None):
 def test_a_conjugate_posterior_above_a_bound(bound, ones):
     """Exact without a bound, and where the likelihood is no number at most draws of the prior."""
     labels = np.where(np.arange(20) < ones, 1, 0)
-    target = build_target(Channel("coin", coin), 2, ("bound",))
+    channel = Channel("coin", coin, examples=(("bound", -1.0, 0.0),))
+    target = build_target(channel, 2, ("bound",))
     data = data_of(np.zeros((20, 2)), labels, bound=np.full(20, bound))
     state = run(Problem(target, single(target.prior), data), 0)
     loc, scale = target.prior
