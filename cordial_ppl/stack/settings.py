@@ -46,8 +46,6 @@ class Defaults:
             named 2 for a channel of the package, 1 for one of a file, a calibrator's own ``count``.
         same_count: one for all members, in place of these and of what a prior was trained with.
         min_labels: number of labels from which a calibrator is a member, if not the first.
-        fixed_counts: members whose pseudo-counts need no proof; if None, those whose pseudo-count
-            is given and not the default.
         learned: returns the learned prior where no prior is given.
         name: name of the class in files; None for one that cannot be saved.
     """
@@ -57,7 +55,6 @@ class Defaults:
     weight_counts: Mapping[str, float] = field(default_factory=dict)
     same_count: float | None = None
     min_labels: Mapping[str, int] = field(default_factory=dict)
-    fixed_counts: tuple[str, ...] | None = None
     learned: Callable[[], LearnedPrior | None] = lambda: None
     name: str | None = None
 
@@ -73,7 +70,7 @@ class Settings:
         prior: priors of the channels.
         has_default_prior: whether these are the defaults.
         weight_counts: Dirichlet pseudo-count of the weight of each member.
-        fixed_counts: members whose pseudo-counts need no proof.
+        fixed_counts: members whose pseudo-counts were chosen and need no proof.
         min_labels: number of labels from which a calibrator is a member, if not the first.
         seed: seed of the folds and of every random number.
         effort: how much work the default inference does.
@@ -218,13 +215,10 @@ def make_settings(
     trained = {} if priors.learned is None else priors.learned.rule.counts
     counts = {name: (counts | {**defaults.weight_counts} | trained)[name] for name in members}
     chosen = check_counts(defaults.same_count, members) | check_counts(weight_counts, members)
-    fixed = defaults.fixed_counts
-    if fixed is None:
-        fixed = tuple(name for name, count in chosen.items() if count != counts[name])
     return replace(
         settings,
         weight_counts=counts | chosen,
-        fixed_counts=fixed,
+        fixed_counts=tuple(name for name, count in chosen.items() if count != counts[name]),
         min_labels={k: v for k, v in defaults.min_labels.items() if k in calibrators},
     )
 

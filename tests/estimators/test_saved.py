@@ -78,7 +78,23 @@ def test_a_calibrator_is_fitted_again_as_before(prior, factor, tmp_path):
     found = cp.load(tmp_path / "saved.cordial").fit(factor * LOGITS, LABELS)
     fresh = cp.Cordial(**settings).fit(factor * LOGITS, LABELS)
     assert found.effort == fresh.effort
+    for changed in (found.settings, fresh.settings, cp.load(tmp_path / "saved.cordial").settings):
+        assert changed.fixed_counts == ("mixture",)
     np.testing.assert_array_equal(found.predict_proba(TEST), fresh.predict_proba(TEST))
+
+
+def test_counts_set_after_loading_are_chosen_as_in_a_constructor(tmp_path):
+    """Those of the calibrator that was saved are not chosen any more."""
+    for fresh in (
+        cp.Cordial(channels=["scalar"], weight_counts={"mixture": 9.0}, inference="mode"),
+        cp.ScalarStack(weight_counts={"scalar": 2.0}, inference="mode"),
+    ):
+        fresh.fit(LOGITS, LABELS).save(tmp_path / "saved.cordial")
+        loaded = cp.load(tmp_path / "saved.cordial")
+        for counts in (fresh.weight_counts, {"scalar": 50.0}, {"scalar": 1.0}, None):
+            settings = [each.set_params(weight_counts=counts).settings for each in (loaded, fresh)]
+            for name in ("weight_counts", "fixed_counts"):
+                assert getattr(settings[0], name) == getattr(settings[1], name)
 
 
 class Mine(cp.LogitStack):
