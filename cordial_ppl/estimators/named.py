@@ -137,14 +137,19 @@ def stack_of(fit: Fit, kind: type[Stack]) -> Stack:
     """Make the fitted stack of a fit, with its settings."""
     settings = fit.settings
     stack = kind(fit.scale, **{name: getattr(settings, name) for name in ARGUMENTS})
+    stack.calibrators = None
     stack.prior = None if settings.has_default_prior else settings.prior
     counts, defaults = settings.weight_counts, stack._defaults
     # A default that came as an argument would need no proof.
     chosen = settings.fixed_counts if defaults.same_count is None else (*counts,)
     stack.weight_counts = {name: counts[name] for name in chosen}
     rest = {name: count for name, count in counts.items() if name not in chosen}
-    kept = {"min_labels": settings.min_labels, "weight_counts": {**defaults.weight_counts, **rest}}
-    # The channels of the fit are all that there are.
-    stack._defaults = replace(defaults, channels=(), **kept)
+    stack._defaults = replace(
+        defaults,
+        channels=(),  # Those of the fit are all that there are.
+        calibrators=settings.calibrators,
+        weight_counts={**defaults.weight_counts, **rest},
+        min_labels=settings.min_labels,
+    )
     stack.fit_ = fit
     return stack

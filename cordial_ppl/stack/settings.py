@@ -45,7 +45,8 @@ class Defaults:
         weight_counts: pseudo-counts of the weights where none are given; of a member that is not
             named 2 for a channel of the package, 1 for one of a file, a calibrator's own ``count``.
         same_count: one for all members, in place of these and of what a prior was trained with.
-        min_labels: number of labels from which a calibrator is a member, if not the first.
+        min_labels: number of labels from which one of these calibrators is a member, if not the
+            first.
         learned: returns the learned prior where no prior is given.
         name: name of the class in files; None for one that cannot be saved.
     """
@@ -198,6 +199,8 @@ def make_settings(
         ChannelError: there is no such channel.
     """
     models = tuple(map(load_channel, (*defaults.channels, *check_list("channels", channels))))
+    # Who names a calibrator wants it, however few the labels.
+    least = defaults.min_labels if calibrators is None else {}
     calibrators = defaults.calibrators if calibrators is None else calibrators
     learned = defaults.learned()
     priors = as_priors(prior, [model.name for model in models], learned)
@@ -219,7 +222,7 @@ def make_settings(
         settings,
         weight_counts=counts | chosen,
         fixed_counts=tuple(name for name, count in chosen.items() if count != counts[name]),
-        min_labels={k: v for k, v in defaults.min_labels.items() if k in calibrators},
+        min_labels={k: v for k, v in least.items() if k in calibrators},
     )
 
 

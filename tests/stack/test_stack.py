@@ -81,13 +81,22 @@ def calibrators(stack, labels):
 
 def test_a_calibrator_that_waits_for_labels(tmp_path):
     late = {"vector": 20}
-    stack = Stack(calibrators=("temperature", "vector"))
-    stack._defaults = Defaults(min_labels=late)
+    stack = Stack()
+    stack._defaults = Defaults(calibrators=("temperature", "vector"), min_labels=late)
     assert calibrators(stack, 19) == ["temperature"] and calibrators(stack, 20)[1] == "vector"
     few, many = stack.fit(LOGITS[:19], LABELS[:19]).weights_, stack.fit(LOGITS, LABELS).weights_
     assert list(few) == ["temperature"] and list(many) == ["temperature", "vector"]
     assert calibrators(cp.Cordial(), 199) == calibrators(cp.Cordial.paper(), 10**6)
     assert calibrators(cp.Cordial(), 200)[-1] == "dirichlet"
+    # A calibrator that is named does not wait, nor one that comes from a file.
+    named = cp.LogitStack(calibrators=("temperature", "dirichlet"))
+    for own in (cp.Cordial(calibrators=["temperature", "dirichlet"]), named):
+        assert calibrators(own, 8) == ["temperature", "dirichlet"]
+    named.fit(LOGITS, LABELS).save(tmp_path / "named")
+    assert calibrators(cp.load(tmp_path / "named"), 8) == ["temperature", "dirichlet"]
+    cp.Cordial(inference="mode").fit(LOGITS, LABELS).save(tmp_path / "default")
+    assert "dirichlet" not in calibrators(cp.load(tmp_path / "default"), 199)
+    assert "dirichlet" in calibrators(cp.load(tmp_path / "default"), 200)
     doubtful = Stack(
         channels=(cp.channels.Channel("rugged", rugged),), calibrators=("temperature",)
     )
