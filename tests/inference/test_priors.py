@@ -296,6 +296,12 @@ def test_what_is_named_stands_beside_what_is_shipped():
     bridge = resolve(priors.of("bridge"), target("bridge"), 2.0)
     assert bridge is not None and bridge.loc[2] == 0.1
     assert bridge.loc[3] == cp.priors.shipped_prior().of(target("bridge")).loc[3]
+    # A parameter of every channel is one of this channel too, whose own comes first.
+    (offset,) = (site.slice for site in target("bridge").sites if site.name == "offset")
+    assert (*bridge.loc[offset], *bridge.scale[offset]) == (0.5, 0.1)
+    both = as_priors(given | {"bridge": {"offset": (0.7, 0.2)}}, ["location", "bridge"])
+    own = resolve(both.of("bridge"), target("bridge"), 2.0)
+    assert own is not None and (*own.loc[offset], *own.scale[offset]) == (0.7, 0.2)
     alone = as_priors({"offset": (0.5, 0.1)}, ["location"]).of("location")
     found = resolve(alone, target("location"), 2.0)
     assert found is not None

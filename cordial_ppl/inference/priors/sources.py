@@ -92,7 +92,8 @@ class Priors:
 
     Attributes:
         by_channel: by name of the channel.
-        shared: by the name of a parameter of any channel that is not in ``by_channel``.
+        shared: by the name of a parameter, of any channel whose prior in ``by_channel`` does not
+            name it.
         learned: of the other channels, where it was learned with them.
     """
 
@@ -103,7 +104,10 @@ class Priors:
     def of(self, channel: str) -> ChannelPrior:
         """Return the prior of a channel; None if it keeps that of its file."""
         learned = self.learned if self.learned and channel in self.learned.channels else None
-        return self.by_channel.get(channel, self.shared or learned)
+        source = self.by_channel.get(channel, self.shared or learned)
+        if self.shared and isinstance(source, NamedPrior):
+            return NamedPrior(self.shared.values | source.values, source.base)
+        return source
 
     def check(self, targets: Collection[Target]) -> None:
         """Refuse the name of a parameter that the channel does not have, or none of the channels.
