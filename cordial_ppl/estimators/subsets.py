@@ -22,6 +22,7 @@ from cordial_ppl.runtime.platform import start_jax
 from cordial_ppl.stack.fit import deal_folds
 from cordial_ppl.stack.members import ChannelMember, Member, fit_members
 from cordial_ppl.stack.settings import Settings
+from cordial_ppl.stack.stacking import MIN_LABELS
 from cordial_ppl.stack.weighing import weigh
 
 
@@ -77,14 +78,16 @@ def fit_subsets(
         name: () if isinstance(estimators[name], LabelFree) else each.members(len(subsets.T))
         for name, each in settings.items()
     }
-    folded = [parts for name, parts in needed.items() if settings[name].folded]
-    stacked = {part.key for parts in folded for part in parts}
-    unique = {part.key: part for parts in needed.values() for part in parts}
+    # What a calibrator's own validation leaves out follows from the folds of a stack.
+    unique = {
+        (part.key, settings[name].folded): part for name, parts in needed.items() for part in parts
+    }
 
     accelerated, texts = is_accelerated(device), (report.logits, report.covariates)
 
     def fit(part: Member) -> Fits:
-        data_sets = cases if part.key in stacked else [case._replace(folds=None) for case in cases]
+        folded = unique.get((part.key, True)) is part
+        data_sets = cases if folded else [case._replace(folds=None) for case in cases]
         if accelerated and isinstance(part, ChannelMember) and part.method != "nuts":
             from cordial_ppl.inference.accelerator import fit_batch
 
@@ -102,7 +105,8 @@ def fit_subsets(
                 same = np.broadcast_to(probs, (len(subsets), *probs.shape))
                 results[name] = BatchFit(same, np.ones((len(subsets), 1)), ())
             else:
-                member_fits = [jobs[part.key].result() for part in needed[name]]
+                folded = settings[name].folded
+                member_fits = [jobs[part.key, folded].result() for part in needed[name]]
                 results[name] = _mix(settings[name], needed[name], member_fits, cases)
         except Exception as error:  # The fits of the other estimators are kept.
             results[name] = error
@@ -118,7 +122,7 @@ def is_accelerated(device: str) -> bool:
 def make_cases(pool: Labelled, subsets: Int[np.ndarray, "S n"], seeds: Sequence[int]) -> list[Case]:
     """Make the data sets to fit of the subsets, with the folds that each seed gives."""
     return [
-        Case(texts, deal_folds(texts, seed), (seed,))
+        Case(texts, deal_folds(texts, seed) if texts.count >= MIN_LABELS else None, (seed,))
         for texts, seed in zip(map(pool.take, subsets), seeds, strict=True)
     ]
 
@@ -131,7 +135,8 @@ def _mix(
     weights = np.full((len(cases), len(fits)), 1 / len(fits))
     names = [part.name for part in members]
     for row, case in enumerate(cases if settings.folded else ()):
-        held_out = np.stack([fit[row].held_out for fit in fits], axis=-1)
+        parts = [fit[row].held_out for fit in fits]
+        held_out = None if case.folds is None else np.stack(parts, axis=-1)
         prior = settings.weight_prior(names, case.texts.count)
         weights[row] = weigh(case.texts, case.folds, held_out, *prior).weights
     probs = np.einsum("sm,mstk->stk", weights, predicted)

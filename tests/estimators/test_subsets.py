@@ -93,6 +93,23 @@ def test_a_subset_is_fitted_as_it_would_be_alone(fits, n, name, tolerance):
             assert [own[place].method for own in found.diagnostics] == expected
 
 
+@pytest.mark.parametrize("n", [6, 20])
+def test_a_calibrator_is_fitted_as_if_no_other_were(n):
+    """A stack's folds do not reach one that is validated by folds of its own."""
+    estimators = {
+        "odds": cp.ProportionalOdds(penalty="cv"),
+        "stack": Stack(calibrators=["odds-cv"]),
+    }
+    rows = draw(n)
+    found = fit(estimators, n)
+    for name, alone in estimators.items():
+        for place, (own, seed) in enumerate(zip(rows, SEEDS, strict=True)):
+            if name == "stack":
+                alone.set_params(seed=seed)
+            expected = alone.fit(POOL.logits[own], POOL.labels[own]).predict_proba(REPORT.logits)
+            np.testing.assert_allclose(found[name].probs[place], expected, rtol=0, atol=1e-6)
+
+
 def test_a_member_that_fails_takes_no_other_with_it(monkeypatch):
     def fail(*_, **__):
         raise FloatingPointError("no such luck")
