@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from cordial_ppl.data.numerals import parse_number
 from cordial_ppl.data.ratings import Ends, read_ratings
 from cordial_ppl.decisions.answers import reader_of
 from cordial_ppl.errors import InputError, list_names
@@ -31,7 +32,8 @@ def open_calibrator(path: str | Path, rating_range: Ends = None) -> Callable[[An
 
     Raises:
         InputError: the file holds something else, or a calibrator of log-probabilities, of several
-            ratings or of another range; of the function, that the rating is no option.
+            ratings or of another range; of the function, that the rating is no option, or a
+            number where the options are words.
     """
     fitted = load(path)
     if not isinstance(fitted, Stack):
@@ -51,8 +53,14 @@ def open_calibrator(path: str | Path, rating_range: Ends = None) -> Callable[[An
         )
 
     def calibrate(rating: Any) -> dict[str, Any]:
-        if isinstance(rating, bool | np.bool_) and scale.size > 2:
-            raise InputError(f"the score must be one of {list_names(scale.options)}; got {rating}.")
+        words = rating_range is None and scale.numbers is None and scale.named(rating) is None
+        # Numbers may count options that are words from 0 or from 1.
+        unclear = words and parse_number(rating) is not None
+        if scale.size > 2 if isinstance(rating, bool | np.bool_) else unclear:
+            names = list_names(scale.options)
+            raise InputError(
+                f"the score must be one of {names}; got {rating}. Pass the option's name."
+            )
         logits = read_ratings(
             [rating], scale, lambda _: "the score", round="split", ends=rating_range
         )

@@ -44,6 +44,23 @@ def test_a_rating_is_what_predict_makes_of_it(path, fitted):
             calibrate(wrong)
 
 
+def test_numbers_of_options_that_are_words_are_refused(tmp_path):
+    """They may count from 0 or from 1."""
+    words = ("poor", "fair", "good", "great", "best")
+    logits = cp.readings_from_ratings([words[k] for k in RATED], words)
+    fitted = cp.LogitStack(words).fit(logits, [words[k] for k in LABELS])
+    fitted.save(tmp_path / "words")
+    calibrate = open_calibrator(tmp_path / "words")
+    np.testing.assert_allclose([*calibrate("Fair").values()][:5], calibrated_as("fair", fitted))
+    for number in (0, 1, "1", 5.0, 2.5):
+        with pytest.raises(cp.InputError, match=f"'fair', .*; got {number}. Pass the option"):
+            calibrate(number)
+
+
+def calibrated_as(word, fitted):
+    return fitted.predict_proba(cp.readings_from_ratings([word], fitted.options))[0]
+
+
 def test_a_score_of_a_range_is_rescaled(path):
     made = open_calibrator(path, (0, 1))
     assert made(0.75) == open_calibrator(path)(4) and made(0.5)["mean"] < made(0.6)["mean"]
