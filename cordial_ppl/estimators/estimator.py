@@ -50,7 +50,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         classes_: the K options in order, in the form that ``predict`` returns.
         n_features_in_: the number of options, K.
         feature_names_in_: column names of the data frame passed to ``fit``, if any; predictions
-            need the same columns in the same order. The names are not saved.
+            need the same columns in the same order. The names are saved.
     """
 
     options: Sequence[str | float] | Scale | None
@@ -131,7 +131,6 @@ class Estimator[F: AnyFit](Parameters, ABC):
         """
         readings, names = self._read(logits, corpus)
         scale = Scale.of(self.options, readings.shape[-1])
-        check_columns(logits, None, scale.options)
         extra = as_covariates(aligned(logits, covariates, "covariates"), len(readings))
         settings = self.settings
         extra = keep_used(extra, settings.channels, readings)
@@ -281,7 +280,10 @@ class Estimator[F: AnyFit](Parameters, ABC):
         """Validate and centre readings before the fit; return them with what it keeps of them."""
         # Sums round alike only in one order of memory.
         readings = np.ascontiguousarray(as_logits(logits, gaps=True))
+        options = Scale.of(self.options, readings.shape[1]).options
         kept = {"columns": column_names(logits)}
+        check_columns(logits, None, options)
+        check_columns(corpus, kept["columns"], options)
         if corpus is not None:
             counts = sketch(as_logits(corpus, size=readings.shape[1], gaps=True))
             kept |= {"sketch": counts} if counts.size else {}

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.data.covariates import as_covariates
-from cordial_ppl.data.frames import aligned, check_columns
+from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.labelled import Labelled, find_equal, without_labels
 from cordial_ppl.data.labelling import as_texts, as_weights, have_several, list_labels
 from cordial_ppl.data.scale import Scale
@@ -33,7 +33,6 @@ def enter(fit: AnyFit, logits: Any, covariates: Mapping[str, Any] | None = None)
     Raises:
         InputError: the readings are invalid or have other options, or a covariate is missing.
     """
-    check_columns(logits, fit.columns, fit.scale.options)
     # Sums round alike only in one order of memory.
     readings = np.ascontiguousarray(fit.read(logits))
     covariates = aligned(logits, covariates, "covariates")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from cordial_ppl.data.frames import check_columns
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import TextLabels, average_ranks, by_text
 from cordial_ppl.data.ratings import state
@@ -156,6 +157,7 @@ class Fit(AnyFit):
 
     def read(self, logits: Any) -> Float[np.ndarray, "m K"]:
         """Validate and centre readings; NaN marks a text without a reading."""
+        check_columns(logits, self.columns, self.scale.options)
         return as_logits(logits, size=self.scale.size, gaps=True)
 
     def mixture(

@@ -161,6 +161,9 @@ def test_columns_of_data_frames_keep_their_order(library, tmp_path):
         (lambda given: named.fit(given, Y + 1), turned),
         (lambda given: cp.TemperatureScaling().fit(given, Y), mixed),
         (lambda given: cp.BatchCalibration().fit(given, Y), mixed),
+        (lambda given: cp.check_readings(judge, given), turned),
+        (lambda given: cp.TemperatureScaling().fit(frame, Y, corpus=given), turned),
+        (lambda given: cp.TemperatureScaling(STARS).fit(X, Y + 1, corpus=given), turned),
     ):
         with pytest.raises(cp.InputError, match="columns logit_1, .*, in this order; got logit_"):
             call(wrong)
