@@ -111,6 +111,9 @@ def test_a_table_of_annotators_is_its_labels_one_by_one():
     np.testing.assert_allclose(
         by_text(labels, 5, found.fit_.labelled.weights, rows).weights, weights
     )
+    # Also where rows have a text in common.
+    twice = cp.LogitStack().fit(logits, table, sample_weight=weights, texts=np.arange(12) // 2)
+    np.testing.assert_allclose(twice.fit_.labelled.weights, found.fit_.labelled.weights)
     each = np.random.default_rng(0).uniform(1, 2, table.shape)
     found = cp.LogitStack().fit(logits, table, sample_weight=each)
     np.testing.assert_array_equal(found.fit_.labelled.weights, each[rows, columns])
