@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Float
 
 from cordial_ppl.data.covariates import as_covariates
-from cordial_ppl.data.frames import aligned
+from cordial_ppl.data.frames import aligned, check_columns, column_names
 from cordial_ppl.data.labelled import Labelled, find_equal, without_labels
 from cordial_ppl.data.labelling import as_texts, as_weights, have_several, list_labels
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError
+from cordial_ppl.errors import InputError, naming
 from cordial_ppl.inference.posterior import check_probs
 from cordial_ppl.runtime.progress import doing
 from cordial_ppl.stack.fit import AnyFit
@@ -67,6 +67,9 @@ def label_rows(
         )
     data, cells = replace(entered, texts=as_texts(texts, count)), None
     if codes is None:
+        if (names := column_names(labels)) is not None:
+            with naming("sample_weight"):
+                check_columns(weights, names, ())
         codes, rows, columns = list_labels(labels, scale)
         data, cells = data.take(rows), (rows, columns)
     data = replace(data, labels=codes, weights=as_weights(weights, data.texts, cells))

@@ -117,6 +117,11 @@ def test_a_table_of_annotators_is_its_labels_one_by_one():
     each = np.random.default_rng(0).uniform(1, 2, table.shape)
     found = cp.LogitStack().fit(logits, table, sample_weight=each)
     np.testing.assert_array_equal(found.fit_.labelled.weights, each[rows, columns])
+    named = pandas.DataFrame(each, columns=["a", "b", "c"])
+    again = cp.LogitStack().fit(logits, frame, sample_weight=named)
+    np.testing.assert_array_equal(again.predict_proba(TEST), found.predict_proba(TEST))
+    with pytest.raises(cp.InputError, match="sample_weight: expected columns a, b, c.* got c, b"):
+        cp.LogitStack().fit(logits, frame, sample_weight=named[["c", "b", "a"]])
 
 
 def test_halves_of_a_label_are_a_soft_label():
