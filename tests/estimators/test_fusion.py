@@ -5,7 +5,16 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
-from few_labels import LABELS, STARS, TEXTS, THREE, THREE_TEST, assert_probabilities, three_readers
+from few_labels import (
+    LABELS,
+    STARS,
+    TEXTS,
+    THREE,
+    THREE_TEST,
+    assert_probabilities,
+    lengthy,
+    three_readers,
+)
 from few_labels import READERS as NAMES
 from rivals import LogitFusion, average_reading, leave_out_joint
 from sklearn.base import clone
@@ -351,3 +360,11 @@ def test_counts_of_a_corpus_are_kept_by_calibrators_of_one_reader_alone():
     assert single.fit_.sketch[1].sum() == 12 and single.weights_ == {"temperature": 1.0}
     with pytest.raises(cp.InputError, match="corpus"):
         cp.Fusion().fit(logits[:6, None], labels, corpus=logits[:, None])
+
+
+def test_a_misspelt_covariate_is_named():
+    channel = cp.channels.Channel("lengthy", lengthy)
+    given = {"length": np.linspace(-1, 1, 20), "lenght": np.ones(20)}
+    with pytest.warns(cp.CordialWarning, match="ignored 1 covariate: 'lenght'.* only 'length'"):
+        fitted = cp.Fusion(channels=[channel], inference="mode").fit(THREE, LABELS, given)
+    assert fitted.fit_.covariates == ("length",)
