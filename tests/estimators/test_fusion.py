@@ -368,3 +368,9 @@ def test_a_misspelt_covariate_is_named():
     with pytest.warns(cp.CordialWarning, match="ignored 1 covariate: 'lenght'.* only 'length'"):
         fitted = cp.Fusion(channels=[channel], inference="mode").fit(THREE, LABELS, given)
     assert fitted.fit_.covariates == ("length",)
+
+
+def test_a_text_with_many_labels_spreads_readings_as_one_with_few():
+    several = np.array([[label, label if row < 3 else -1] for row, label in enumerate(LABELS)])
+    once, twice = (LogitFusion(seed=3).fit(THREE, labels).fit_ for labels in (LABELS, several))
+    np.testing.assert_array_equal(once.spreads, twice.spreads)

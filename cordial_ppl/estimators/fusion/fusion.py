@@ -260,7 +260,7 @@ class Fusion(Estimator[FusionFit]):
                 "effort": settings.effort._asdict(),
             },
             scale=scale,
-            spreads=find_spreads(texts.logits),
+            spreads=find_spreads(texts),
             trust=trust,
             members=fits,
             weights=dict(zip(members, mixture.weights.tolist(), strict=True)),
@@ -310,7 +310,7 @@ def _fit_members(
         for group in (names[:readers], names[readers:]):
             if fits:
                 trust = trust_readers(texts, held_out[:, :, :readers], predicted[:, :readers])
-            views, seen = view(texts.logits, names, find_spreads(texts.logits), trust)
+            views, seen = view(texts.logits, names, find_spreads(texts), trust)
             for name, job in zip(group, fit_members(group, fit), strict=True):
                 fits[name], out_of_fold = job.result()
                 if out_of_fold is not None:

@@ -98,9 +98,12 @@ def read_by(logits: Float[np.ndarray, "n R K"]) -> Bool[np.ndarray, "n R"]:
     return ~np.isnan(logits[:, :, 0])
 
 
-def find_spreads(logits: Float[np.ndarray, "n R K"]) -> Float[np.ndarray, " R"]:
-    """Compute the standard deviation of each reader's logits; 1 of one whose logits are all 0."""
-    spreads = np.nanstd(logits, axis=(0, 2))
+def find_spreads(texts: Labelled) -> Float[np.ndarray, " R"]:
+    """Compute the standard deviation of each reader's logits; 1 of one whose logits are all 0.
+
+    A text counts once, however many labels it has.
+    """
+    spreads = np.nanstd(texts.logits[texts.first], axis=(0, 2))
     return np.where(spreads > 0, spreads, 1.0)
 
 
