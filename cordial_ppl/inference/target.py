@@ -217,9 +217,10 @@ class Target:
         if not (np.isfinite(loc).all() and np.isfinite(scale).all() and (scale > 0).all()):
             raise InputError("prior locations and scales must be finite, and scales positive.")
         for site in self.sites:
+            # Moments of draws round otherwise on other processors.
             default = [part[site.slice] for part in self.prior]
             replaced = [part[site.slice] for part in (loc, scale)]
-            if not site.gaussian and not all(map(np.array_equal, default, replaced)):
+            if not site.gaussian and not all(map(np.allclose, default, replaced)):
                 raise InputError(
                     f"the prior of {site.name!r} is not a fixed Gaussian in the unconstrained "
                     "space. Change this prior in the channel file."

@@ -188,6 +188,8 @@ def test_scales_and_masks_count_as_numpyro_counts_them():
     own = jax.jit(target.log_prior_terms)(flat, target.prior, READINGS)[0]
     assert float(own) == pytest.approx(float(dist.Normal(0.2, 0.7).log_prob(flat[0])), abs=1e-10)
     scale = target.prior.scale * np.eye(target.size)[0] + target.prior.scale
+    rounded = Prior(target.prior.loc * (1 + 1e-9), target.prior.scale * (1 - 1e-9))
+    np.testing.assert_array_equal(target.check_prior(rounded).loc, rounded.loc)
     with pytest.raises(cp.InputError, match="'slope' is not a fixed Gaussian"):
         target.check_prior(Prior(target.prior.loc, scale))
 
