@@ -177,7 +177,7 @@ def test_data_frames_clones_and_folds():
     pandas.testing.assert_frame_equal(fusion.predict_proba(named), expected)
     assert fusion.predict_interval(named)[0].name == "mean_low" and fusion.n_features_in_ == 5
     # One data frame among arrays has the index too.
-    mixed = frames(THREE) | {"plain": THREE[:, 0]}
+    mixed: dict[str, Any] = {**frames(THREE), "plain": THREE[:, 0]}
     series = pandas.Series(LABELS, mixed["noise"].index).iloc[::-1]
     found = LogitFusion(readers=list(NAMES), seed=3).fit(mixed, series)
     np.testing.assert_array_equal(found.predict_proba(THREE_TEST), fusion.predict_proba(THREE_TEST))
