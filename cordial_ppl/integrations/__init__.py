@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from cordial_ppl.data.numerals import parse_number
 from cordial_ppl.data.ratings import Ends, read_ratings
 from cordial_ppl.decisions.answers import reader_of
 from cordial_ppl.errors import InputError, list_names
@@ -53,14 +52,11 @@ def open_calibrator(path: str | Path, rating_range: Ends = None) -> Callable[[An
         )
 
     def calibrate(rating: Any) -> dict[str, Any]:
-        words = rating_range is None and scale.numbers is None and scale.named(rating) is None
         # Numbers may count options that are words from 0 or from 1.
-        unclear = words and parse_number(rating) is not None
+        unclear = rating_range is None and scale.numbers is None and scale.named(rating) is None
         if scale.size > 2 if isinstance(rating, bool | np.bool_) else unclear:
             names = list_names(scale.options)
-            raise InputError(
-                f"the score must be one of {names}; got {rating}. Pass the option's name."
-            )
+            raise InputError(f"the score must be the name of an option ({names}); got {rating}.")
         logits = read_ratings(
             [rating], scale, lambda _: "the score", round="split", ends=rating_range
         )

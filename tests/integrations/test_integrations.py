@@ -53,7 +53,7 @@ def test_numbers_of_options_that_are_words_are_refused(tmp_path):
     calibrate = open_calibrator(tmp_path / "words")
     np.testing.assert_allclose([*calibrate("Fair").values()][:5], calibrated_as("fair", fitted))
     for number in (0, 1, "1", 5.0, 2.5):
-        with pytest.raises(cp.InputError, match=f"'fair', .*; got {number}. Pass the option"):
+        with pytest.raises(cp.InputError, match=f"name of an option .'poor', .*; got {number}[.]"):
             calibrate(number)
 
 
