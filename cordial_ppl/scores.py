@@ -87,8 +87,7 @@ def accuracy(probs: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = No
         weights: weight of each text in the mean [n]; one by default.
     """
     p, z = _predictions(probs, labels)
-    weights = aligned(probs, weights, "weights")
-    counted = None if weights is None else as_weights(weights, np.arange(len(z)))
+    counted = as_weights(aligned(probs, weights, "weights"), np.arange(len(z)))
     return float(np.average(p.argmax(axis=1) == z, weights=counted))
 
 

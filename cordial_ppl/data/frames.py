@@ -31,8 +31,7 @@ def column_names(readings: Any) -> np.ndarray | None:
         names = [f"{name:g}" if isinstance(name, Real) else name for name in columns]
     else:
         return None
-    named = names and all(isinstance(name, str) for name in names)
-    return np.array(names, object) if named else None
+    return np.array(names, object) if names and all(isinstance(n, str) for n in names) else None
 
 
 def check_columns(readings: Any, fitted: np.ndarray | None, options: Sequence[str]) -> None:
@@ -86,24 +85,17 @@ def aligned(readings: Any, values: Any, noun: str) -> Any:
     """
     readings = _first_frame(readings)
     pandas, values = sys.modules.get("pandas"), collected(values)
-    if pandas is None:
-        return values
     if isinstance(values, Mapping):
-        return {
-            name: aligned(readings, cells, f"{noun} {quote(name)}")
-            for name, cells in values.items()
-        }
-    framed = pandas.DataFrame, pandas.Series
+        return {k: aligned(readings, v, f"{noun} {quote(k)}") for k, v in values.items()}
+    framed = (pandas.DataFrame, pandas.Series) if pandas else ()
     if not (isinstance(readings, framed) and isinstance(values, framed)):
         return values
     index, labels = readings.index, values.index
     if labels.equals(index):
         return values
     if len(labels) != len(index) or not (labels.is_unique and labels.isin(index).all()):
-        advice = (
-            " If the rows are in the same order, pass "
-            f"{noun if noun.isidentifier() else 'values'}.to_numpy()."
-        )
+        name = noun if noun.isidentifier() else "values"
+        advice = f" If the rows are in the same order, pass {name}.to_numpy()."
         raise InputError(
             f"{noun} and readings have different indexes ({list_names(map(str, labels), 1)} versus "
             f"{list_names(map(str, index), 1)}).{advice * (len(labels) == len(index))}"

@@ -85,7 +85,7 @@ def as_weights(
         weights = numbers[cells]
     else:
         check_count(numbers, "sample_weight", 1 + int(rows.max()))
-        weights = numbers[rows] * (1.0 if cells is None else share_text(rows))
+        weights = numbers[rows] * share_text(rows)
     wrong = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))
     if wrong.size:
         raise InputError(

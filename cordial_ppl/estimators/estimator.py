@@ -131,6 +131,8 @@ class Estimator[F: AnyFit](Parameters, ABC):
         """
         readings, names = self._read(logits, corpus)
         scale = Scale.of(self.options, readings.shape[-1])
+        check_columns(logits, None, scale.options)
+        check_columns(corpus, names.get("columns"), scale.options)
         extra = as_covariates(aligned(logits, covariates, "covariates"), len(readings))
         settings = self.settings
         extra = keep_used(extra, settings.channels, readings)
@@ -280,10 +282,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
         """Validate and centre readings before the fit; return them with what it keeps of them."""
         # Sums round alike only in one order of memory.
         readings = np.ascontiguousarray(as_logits(logits, gaps=True))
-        options = Scale.of(self.options, readings.shape[1]).options
         kept = {"columns": column_names(logits)}
-        check_columns(logits, None, options)
-        check_columns(corpus, kept["columns"], options)
         if corpus is not None:
             counts = sketch(as_logits(corpus, size=readings.shape[1], gaps=True))
             kept |= {"sketch": counts} if counts.size else {}

@@ -144,12 +144,9 @@ def stack_of(fit: Fit, kind: type[Stack]) -> Stack:
     chosen = settings.fixed_counts if defaults.same_count is None else (*counts,)
     stack.weight_counts = {name: counts[name] for name in chosen}
     rest = {name: count for name, count in counts.items() if name not in chosen}
-    stack._defaults = replace(
-        defaults,
-        channels=(),  # Those of the fit are all that there are.
-        calibrators=settings.calibrators,
-        weight_counts={**defaults.weight_counts, **rest},
-        min_labels=settings.min_labels,
-    )
+    kept = {"calibrators": settings.calibrators, "min_labels": settings.min_labels}
+    kept["weight_counts"] = {**defaults.weight_counts, **rest}
+    # The channels of the fit are all that there are.
+    stack._defaults = replace(defaults, channels=(), **kept)
     stack.fit_ = fit
     return stack

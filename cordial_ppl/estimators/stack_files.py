@@ -224,11 +224,8 @@ class FitRecord(AnyFitRecord):
             check_sketch(self.sketch, size)
             priors = {name: getattr(member, "prior", None) for name, member in members.items()}
             # Fitted to other readings, a default prior is another one; what was given is not.
-            settings = self.give(
-                Settings,
-                channels=tuple(models.values()),
-                prior=Priors({name: each for name, each in priors.items() if each is not None}),
-            )
+            chosen = Priors({name: each for name, each in priors.items() if each is not None})
+            settings = self.give(Settings, channels=tuple(models.values()), prior=chosen)
             columns = None if self.columns is None else np.array(self.columns, object)
             made = {"settings": settings, "members": members, "columns": columns}
             return self.give(Fit, entered=texts, **made)

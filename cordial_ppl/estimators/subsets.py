@@ -105,9 +105,9 @@ def fit_subsets(
                 same = np.broadcast_to(probs, (len(subsets), *probs.shape))
                 results[name] = BatchFit(same, np.ones((len(subsets), 1)), ())
             else:
-                folded = settings[name].folded
-                member_fits = [jobs[part.key, folded].result() for part in needed[name]]
-                results[name] = _mix(settings[name], needed[name], member_fits, cases)
+                parts, each = needed[name], settings[name]
+                member_fits = [jobs[part.key, each.folded].result() for part in parts]
+                results[name] = _mix(each, parts, member_fits, cases)
         except Exception as error:  # The fits of the other estimators are kept.
             results[name] = error
     return results

@@ -71,8 +71,7 @@ def split_task(
     name, reader = (name, "reader") if isinstance(name, str) else name
     readings = as_logits(logits)
     scale = Scale.of(options, readings.shape[1])
-    texts = label_readings(logits, readings, labels, scale, covariates)
-    count = len(readings)
+    texts, count = label_readings(logits, readings, labels, scale, covariates), len(readings)
     if not 0 < report < count:
         raise InputError(
             f"task {name!r} has {count} labelled texts, but report={report}. Choose a number "

@@ -216,9 +216,8 @@ def find_used(channel: Channel, readings: Readings) -> set[str] | None:
     used: set[str] = set()
 
     def record(readings: Readings, labels: Any = None) -> Any:
-        return channel.model(
-            readings._replace(covariates=_Recorded(readings.covariates, used)), labels
-        )
+        covariates = _Recorded(readings.covariates, used)
+        return channel.model(readings._replace(covariates=covariates), labels)
 
     model = handlers.seed(Contract(Likelihood(record), channel.name), 0)
     try:
@@ -237,10 +236,9 @@ def _try(
     wanted, shape = _Wanted(rows, entries), (rows, 1, size) if channel.several else (rows, size)
     readings = Readings(np.zeros(shape), np.full(size, 1 / size), wanted)
     contract = Contract(Likelihood(channel.model), channel.name)
-    model = handlers.seed(contract, 0)
     with suppress(Exception, SystemExit), jax.enable_x64(True), HANDLERS:
         with jax.numpy_dtype_promotion("standard"):
-            jax.eval_shape(lambda: model(readings))
+            jax.eval_shape(lambda: handlers.seed(contract, 0)(readings))
     return wanted, contract.shapes
 
 

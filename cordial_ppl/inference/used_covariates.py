@@ -36,9 +36,8 @@ def keep_used(
 
         some = {name: column[:TRIED] for name, column in columns.items()}
         histogram = np.full(logits.shape[-1], 1 / logits.shape[-1])
-        zeros = np.zeros_like(logits[:TRIED])
-        one = logits.ndim == 3 and not channel.several
-        names = find_used(channel, Readings(zeros[:, 0] if one else zeros, histogram, some))
+        seen = logits if channel.several or logits.ndim == 2 else logits[:, 0]
+        names = find_used(channel, Readings(np.zeros_like(seen[:TRIED]), histogram, some))
         if names is None:
             return columns
         used |= names

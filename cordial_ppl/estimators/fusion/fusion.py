@@ -226,12 +226,9 @@ class Fusion(Estimator[FusionFit]):
     ) -> tuple[Float[np.ndarray, "n R K"], dict[str, Any]]:
         if corpus is not None:
             raise InputError("a fusion does not use the `corpus` argument. Remove it.")
-        names = self.readers
-        if names is not None:
-            names = tuple(map(str, check_list("readers", names)))
-        readings, names = as_reader_logits(logits, names)
-        wrong = [name for name in names if name in COUNTS or names.count(name) > 1]
-        if wrong:
+        names = None if self.readers is None else check_list("readers", self.readers)
+        readings, names = as_reader_logits(logits, names and [*map(str, names)])
+        if wrong := [name for name in names if name in COUNTS or names.count(name) > 1]:
             raise InputError(
                 f"judge names must be unique and differ from {' and '.join(COUNTS)}. Rename "
                 f"{wrong[0]!r}."
@@ -327,8 +324,7 @@ def _fit_members(
 
 def _check_overlap(present: Bool[np.ndarray, "n R"], readers: Sequence[str]) -> None:
     """Refuse a reader without a labelled text; warn of two that share none."""
-    idle = [name for name, read in zip(readers, present.T, strict=True) if not read.any()]
-    if idle:
+    if idle := [name for name, read in zip(readers, present.T, strict=True) if not read.any()]:
         raise InputError(
             f"judge {idle[0]!r} has rated no labelled text. Remove this judge, or have it rate "
             "some labelled texts."

@@ -87,8 +87,7 @@ def check_frames(values: Any, options: Sequence[str]) -> tuple[str, ...]:
     for name, table in values.items() if isinstance(values, Mapping) else ():
         with naming(f"reader {name!r}"):
             check_columns(table, None, options)
-        columns = column_names(table)
-        if columns is not None:
+        if (columns := column_names(table)) is not None:
             options = tuple(column.rpartition("_")[2] for column in columns)
     return tuple(options)
 

@@ -242,7 +242,7 @@ class UserShift(Parameters):
         for chunk in np.split(np.arange(len(rows)), np.unique(starts[ends])[1:]):
             texts = rows[chunk]
             logs = self.effect.log_likelihoods(population[texts], codes[texts])
-            logs = logs * counted[texts, None]
+            logs *= counted[texts, None]
             sums = np.vstack([np.zeros_like(logs[:1]), logs.cumsum(axis=0)])
             first, moment = (np.searchsorted(key[chunk], key[chunk]) for key in (who, moments))
             totals, before = sums[moment] - sums[first], moment - first

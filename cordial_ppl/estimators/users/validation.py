@@ -55,8 +55,7 @@ def as_users(users: Any, count: int, where: Where | None = None) -> list[str]:
     cells = as_cells(users, "users", count, object).tolist()
     names = [normalize("NFC", as_name(cell)) for cell in cells]
     warn_of_lookalikes("users", names)
-    missing = [row for row, name in enumerate(names) if not name]
-    if missing:
+    if missing := [row for row, name in enumerate(names) if not name]:
         raise InputError(f"the user is missing in {name_rows(missing, where)}. Name every user.")
     return names
 
@@ -67,9 +66,8 @@ def as_labelled(
     """Validate predictions of the population, positions and weights of labels, users' names."""
     population = as_population(probs, scale)
     codes = scale.encode(aligned(probs, labels, "labels"))
-    users = aligned(probs, users, "users")
     as_cells(codes, "labels", len(population))
-    names = as_users(users, len(population))
+    names = as_users(aligned(probs, users, "users"), len(population))
     weights = as_weights(aligned(probs, weights, "sample_weight"), np.arange(len(population)))
     return population, codes, names, weights
 

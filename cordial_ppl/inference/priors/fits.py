@@ -113,8 +113,7 @@ def check_powers(target: Target, sizes: set[int], powers: Mapping[str, float]) -
     Raises:
         SettingNeeded: there are several K, and a parameter has no known unit.
     """
-    names = [site.parameter for site in target.sites if not site.shape]
-    unknown = [name for name in names if name not in powers]
+    unknown = [s.parameter for s in target.sites if not s.shape and s.parameter not in powers]
     if unknown and len(sizes) > 1:
         raise SettingNeeded(
             f"tasks have {' and '.join(map(str, sorted(sizes)))} options, but the unit of "

@@ -148,8 +148,7 @@ class LearnedPrior:
         """
         fits = tuple(fit for prior in (self, *others) for fit in prior.fits)
         names = [fit.name for fit in fits]
-        doubled = [name for name in names if names.count(name) > 1]
-        if doubled:
+        if doubled := [name for name in names if names.count(name) > 1]:
             raise InputError(f"two priors contain fit {doubled[0]!r}. Rename or exclude one fit.")
         common = {
             name: channel
@@ -185,8 +184,7 @@ class LearnedPrior:
         """
         meta, arrays = storage.read(path, KIND)
         with storage.blaming(path):
-            if arrays:
-                raise ValueError("a prior must not contain arrays")
+            storage.require(not arrays, "a prior must not contain arrays")
             return msgspec.convert(meta, cls)
 
 
@@ -209,8 +207,7 @@ def check_tasks(names: Collection[str], tasks: Collection[str]) -> None:
     """
     if isinstance(names, str):
         raise InputError(f"leave_out must be a list of tasks; got {names!r}.")
-    unknown = [name for name in names if name not in tasks]
-    if unknown:
+    if unknown := [name for name in names if name not in tasks]:
         problem = f"no task is called {unknown[0]!r}. The tasks are {list_names(tasks)}."
         raise SettingNeeded(problem, "Choose tasks, for example", "leave_out", (*tasks,)[:1])
 
