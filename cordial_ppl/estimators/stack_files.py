@@ -6,7 +6,7 @@ file must be named again to load the stack.
 
 import hashlib
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from cordial_ppl.channels.loading import load_channel
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import salt_texts
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, SettingNeeded, naming
+from cordial_ppl.errors import ChannelError, InputError, SettingNeeded, list_names, naming
 from cordial_ppl.inference.diagnostics import Diagnostics
 from cordial_ppl.inference.effort import Effort
 from cordial_ppl.inference.posterior import Posterior
@@ -48,6 +48,7 @@ class PosteriorRecord(Record):
     thinned: Float[np.ndarray, " _S"]
     prior: Float[np.ndarray, "2 _P"] | None
     transitions: dict[str, Num[np.ndarray, " _S"]]
+    coordinates: Sequence[str] = ()
 
     @classmethod
     def of(cls, posterior: Posterior) -> "PosteriorRecord":
@@ -65,10 +66,15 @@ class PosteriorRecord(Record):
         """Make the posterior of a channel that was fitted to these texts.
 
         Raises:
-            ValueError: it is for other options or parameters, or its numbers cannot be used.
+            ChannelError: the channel has other parameters.
+            ValueError: it is for other options, or its numbers cannot be used.
         """
         prior = None if self.prior is None else Prior(*self.prior)
         posterior = self.give(Posterior, channel=channel, prior=prior, data=texts)
+        # A channel that is no file has no digest, and older files have no names of parameters.
+        if [*self.coordinates] not in ([], there := posterior.coordinates):
+            fitted = f"was fitted with {list_names(self.coordinates)}. Pass the same channel"
+            raise ChannelError(f"channel {channel.name!r} has {list_names(there)}, but {fitted}.")
         # Other processors round otherwise, and might choose other draws to predict with.
         vars(posterior)["thinned_weights"] = self.thinned
         for name in ("histogram", "weights", "thinned"):
@@ -78,8 +84,7 @@ class PosteriorRecord(Record):
         sizes = len(self.histogram), self.draws.shape[1]
         expected = texts.logits.shape[-1], posterior.target.size
         require(sizes == expected, f"the draws do not match channel {channel.name!r}")
-        largest = np.finfo(np.float32).max
-        small = np.abs(self.draws).max(initial=0) <= largest
+        small = np.abs(self.draws).max(initial=0) <= np.finfo(np.float32).max
         require(small, f"channel {channel.name!r} has draws whose values are too large")
         if prior is not None:
             posterior.target.check_prior(prior)

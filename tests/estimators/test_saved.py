@@ -3,11 +3,14 @@
 import subprocess
 import sys
 
+import jax
 import numpy as np
+import numpyro
 import pandas
 import pytest
 from broken_channels import write_channel
 from few_labels import LABELS, LOGITS, READERS, STARS, TEST, THREE
+from numpyro import distributions as dist
 
 import cordial_ppl as cp
 from cordial_ppl.data.labelling import as_texts
@@ -61,6 +64,23 @@ def test_a_channel_file_must_be_named_again_and_be_the_same(tmp_path):
     mine.write_text(code + "# changed\n")
     with pytest.raises(cp.InputError, match="sound.py differs from"):
         cp.load(path, channels=(mine,))
+
+
+def test_a_channel_of_other_parameters_is_refused(tmp_path):
+    """An object has no file whose contents could be compared."""
+
+    def make(name):
+        def model(readings, labels=None):
+            slope = numpyro.sample(name, dist.LogNormal(0.0, 1.0))
+            cp.observe(jax.nn.log_softmax(readings.logits * slope, axis=1), labels)
+
+        return cp.channels.Channel("own", model)
+
+    path = tmp_path / "saved.cordial"
+    cp.Cordial(channels=[make("slope")], inference="mode").fit(LOGITS, LABELS).save(path)
+    assert "own" in cp.load(path, channels=[make("slope")]).weights_
+    with pytest.raises(cp.ChannelError, match="'own' has 'gain', but was fitted with 'slope'"):
+        cp.load(path, channels=[make("gain")])
 
 
 @pytest.mark.parametrize(
