@@ -90,8 +90,7 @@ def read_pairs(
                     result[key].labels.check_single(of)
     for setting, chosen, part in (("reader", reader, 1), ("task", task, 0)):
         names = {key[part] for key in result}
-        missing = {name for name in chosen if name.partition("=")[2] not in names} - names
-        if missing:
+        if missing := {name for name in chosen if name.partition("=")[2] not in names} - names:
             listed = [name for path in tables[::2] for name in list_values(path, setting)]
             more = f" The tables have {list_names(dict.fromkeys(listed))}." if listed else ""
             raise InputError(f"no table has labelled texts for {setting} {min(missing)!r}.{more}")

@@ -278,8 +278,7 @@ def _find_sites(
     channel: Channel, trace: dict[str, Any], shape: tuple[int, int], covariates: Sequence[str]
 ) -> list[Site]:
     sampled = {name: s for name, s in trace.items() if s["type"] == "sample"}
-    label = sampled.pop(LABEL_SITE, None)
-    if label is None:
+    if (label := sampled.pop(LABEL_SITE, None)) is None:
         raise ChannelError(
             f"channel {channel.name!r} has no likelihood. End the model with observe(log_probs, "
             "labels), where log_probs has shape [n, K], or with one label site per text that "

@@ -106,8 +106,7 @@ def as_order(order: Any, count: int, where: Where | None = None) -> Real[np.ndar
 
 def _as_time(cell: object) -> tuple[str, float]:
     """Return the kind of a time, empty if it is none, and the time: a number or seconds."""
-    number = parse_number(cell)
-    if number is not None:
+    if (number := parse_number(cell)) is not None:
         return "number", number
     try:
         moment = datetime.fromisoformat(str(cell).strip())

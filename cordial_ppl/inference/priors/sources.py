@@ -119,8 +119,7 @@ class Priors:
         for prior, channels in [*named, (self.shared, targets)]:
             sites = [site for target in channels for site in target.sites]
             names = {name for site in sites for name in (site.parameter, site.name)}
-            unknown = set(prior.values if isinstance(prior, NamedPrior) else ()) - names
-            if unknown:
+            if unknown := set(prior.values if isinstance(prior, NamedPrior) else ()) - names:
                 raise InputError(
                     f"unknown parameter {min(unknown)!r} in prior. The parameters are "
                     f"{', '.join(dict.fromkeys(site.parameter for site in sites))}."
