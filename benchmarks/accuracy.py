@@ -34,7 +34,7 @@ from spoiling import KINDS, make
 
 import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.data.readings import label_histogram
+from cordial_ppl.data.smoothing import smooth_histogram
 from cordial_ppl.estimators.subsets import BatchFit, fit_subsets
 from cordial_ppl.evaluation.tasks import draw_subsets
 from cordial_ppl.inference.priors.sources import NamedPrior, Priors
@@ -75,7 +75,7 @@ def run(draw: int, n: int, source: str, name: str, reader: str) -> dict[str, Any
     rows, truth = draw_subsets(task, n, draw + 1)[draw], task.report.labels
     losses = score(list_stacks(source), task.pool, rows, draw, task.report)
     labelled = task.pool.take(rows)
-    histogram, expected = label_histogram(labelled.labels, task.scale.size), []
+    histogram, expected = smooth_histogram(labelled.labels, task.scale.size), []
     if n >= MIN_LABELS:
         fitted = cp.Cordial(prior=trained_without(source), seed=draw)
         fitted.fit(labelled.logits, labelled.labels)
@@ -115,7 +115,7 @@ def run_made(draw: int, n: int, kind: str, source: str, name: str, reader: str) 
     rows = draw_subsets(task, n, draw + 1)[draw]
     chosen = {k: v for k, v in list_stacks(source).items() if k in AMONG_MADE}
     losses = score(chosen, pool, rows, draw, report)
-    histogram = label_histogram(pool.labels[rows], pool.logits.shape[1])
+    histogram = smooth_histogram(pool.labels[rows], pool.logits.shape[1])
     losses["histogram"] = -np.log(histogram)[report.labels].mean()
     default = losses["default"]
     return [

@@ -2,7 +2,7 @@
 
 ``odd-scales``: eleven options, of which seven are ever the label, and a reader with hard ratings
 that states the label of another text, or the right one in a quarter or half of the texts.  The log
-loss less that of the label histogram, one count for each option, in nats on 1,000 further texts: of
+loss less that of the label histogram, smoothed as the verdict's, in nats on 1,000 further texts: of
 the default and of the stack without channels.
 
 ``rating-ranges``: judges of real sets rate from 0 to 10 (their expected option, rounded), people
@@ -21,7 +21,8 @@ from scipy.special import softmax
 
 import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
-from cordial_ppl.data.readings import as_logits, label_histogram
+from cordial_ppl.data.readings import as_logits
+from cordial_ppl.data.smoothing import smooth_histogram
 
 OPTIONS = list(range(11))
 USED, SHARES = [0, 2, 3, 5, 7, 8, 10], [0.05, 0.1, 0.25, 0.2, 0.25, 0.1, 0.05]
@@ -42,7 +43,8 @@ def run(draw: int, kind: str, n: int) -> Line:
     }
     logits = as_logits(cp.readings_from_ratings(stated[kind], options=OPTIONS))
     order, texts = np.random.default_rng([draw, n]).permutation(TEXTS), Labelled(logits, truth)
-    histogram, report = label_histogram(truth[order[:n]], len(OPTIONS)), texts.take(order[-REPORT:])
+    histogram = smooth_histogram(truth[order[:n]], len(OPTIONS))
+    report = texts.take(order[-REPORT:])
     stacks = {"default": cp.Cordial(OPTIONS), "without channels": cp.LogitStack(OPTIONS)}
     losses = score(stacks, texts, order[:n], draw, report)
     return {name: loss + np.log(histogram[report.labels]).mean() for name, loss in losses.items()}
