@@ -1,8 +1,9 @@
 """How often is a fit warned that labels fall as ratings rise, rightly and wrongly?
 
 Every task and judge of the public sets, random texts of each: labels as they are, where a warning
-is a false alarm, and turned round, of the judges whose ratings correlate with all labels by more
-than .4.  Ratings are as they came, or the likeliest option of each.
+is a false alarm, and turned round, where it should come; that is counted of all judges, and of
+those whose ratings correlate with all labels by more than .4 ("if clear").  Ratings are as they
+came, or the likeliest option of each.
 """
 
 import warnings
@@ -46,11 +47,13 @@ def run(draw: int, *cell: str) -> Iterator[Line]:
         for n in (n for n in (10, 20, 50) if n <= len(stated)):
             rows = rng.choice(len(stated), n, replace=False)
             some, labels = logits[rows], judge.labels[rows]
+            noticed = is_warned(some, top - labels, judge.scale)
             yield {
                 "ratings": kind,
                 "labels": n,
                 "false alarm": is_warned(some, labels, judge.scale),
-                "noticed": is_warned(some, top - labels, judge.scale) if clear else None,
+                "noticed": noticed,
+                "noticed if clear": noticed if clear else None,
             }
 
 
