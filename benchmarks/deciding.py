@@ -10,7 +10,7 @@ about the others, whose labels are all there.
   which about half of the texts have.
 * agree: how often an agreement of 0.9 is kept by the texts that are decided without a person, where
   about half or a fifth of the texts pass, or options may be one class off; how many texts people
-  are spared, and how often no share keeps it.
+  are spared, and how often no share keeps it.  Runs count alike, for few are of some sets.
 * estimate: how often 90 % intervals of the mean of these texts hold, from the labels that come
   back, weighed by their probabilities, and of the mean of labels without regard to these.
 * gain: how much less the decisions cost at the next number of labels, as forecast and realised.
@@ -139,7 +139,7 @@ ASKED = {"cost": measure_costs, "agree": measure_agreement, "estimate": measure_
 TABLES = {
     "deciding-cost": Means(CELL, "costs* labels* set*", alike="set costs labels", part="cost"),
     "deciding-gain": tabulate_gains,
-    "deciding-agree": Means(CELL, "case labels", lowest=("kept or all by people",), part="agree"),
+    "deciding-agree": Means(CELL, "case labels set*", alike="", part="agree"),
     "deciding-estimate": Means(CELL, "case labels", lowest=("covers",), part="estimate"),
 }
 MEASUREMENTS = tuple(
