@@ -6,8 +6,8 @@ about the others, whose labels are all there.
 
 * cost: what a text costs as decided, expected and realised, for three sets of costs of a false
   pass, a false fail and a person; realised, too, if the judge alone decides, if people do, and if
-  the same rule has the judge's own probabilities.  The options that pass are the highest ones,
-  which about half of the texts have.
+  the same rule has the judge's own probabilities; where it states none but one rating, those that
+  the package makes of it.  The options that pass are the highest ones, of about half of the texts.
 * agree: how often an agreement of 0.9 is kept by the texts that are decided without a person, where
   about half or a fifth of the texts pass, or options may be one class off; how many texts people
   are spared, and how often no share keeps it.  Runs count alike, for few are of some sets.
