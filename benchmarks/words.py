@@ -6,7 +6,8 @@ calibrator, with a prior that does not know the set, is fitted to 200 labels, an
 says is compared with all labels of the set:
 
 * the bias of all ratings, and at each option that 30 texts or more are given: its error, its sign
-  where it exceeds .3 classes, and the share of 90 % intervals that hold it;
+  where it exceeds .3 classes, and the share of 90 % intervals that hold it.  The N labels of a set
+  include the n of the fit, which makes errors too small: they are divided by sqrt(1 - n/N);
 * each sentence with a direction: too high, too low, over- or under-confident, whether the
   calibrator beats the label histogram (on the texts without a label), and advice not to go by the
   top choice (wrong if that beats the commonest label by .025).
@@ -101,15 +102,15 @@ def compare(judge: Judge, stack: cp.Cordial) -> Iterator[Line]:
     nearest = np.rint(stated).astype(int)
     off, sentences = judge.labels - stated, []
     truths = {option: off[nearest == option].mean() for option in np.unique(nearest).tolist()}
-    whole = summary.reader.overall
-    yield from rate(["on average"], off.mean(), whole)
+    whole, rest = summary.reader.overall, ~np.isin(np.arange(len(off)), stack.fit_.labelled.texts)
+    unseen = float(np.sqrt(rest.mean()))
+    yield from rate(["on average"], off.mean(), whole, unseen)
     for option, bias in enumerate(summary.reader.bias):
         texts = int((nearest == option).sum())
         if bias is not None and texts >= TEXTS:
             many = summary.reader.texts[option] >= TEXTS
-            yield from rate(
-                ["options", f"options with {TEXTS} labels"][: 1 + many], truths[option], bias
-            )
+            kinds = ["options", f"options with {TEXTS} labels"][: 1 + many]
+            yield from rate(kinds, truths[option], bias, unseen)
     spread = np.sqrt(np.mean((off - np.array([truths.get(k, 0.0) for k in nearest])) ** 2))
     for fault in summary.faults:
         _, *option = fault.name.split("'")
@@ -123,7 +124,6 @@ def compare(judge: Judge, stack: cp.Cordial) -> Iterator[Line]:
         elif sure := re.match("(over|under)-confident", fault.words):
             right = (spread > summary.reader.stated_spread) == (sure[1] == "over")
             sentences.append((sure[0], right))
-    rest = ~np.isin(np.arange(len(judge.labels)), stack.fit_.labelled.texts)
     labels, probs = judge.labels[rest], stack.predict_proba(judge.logits[rest])
     histogram = np.tile(smooth_histogram(stack.fit_.labelled.labels, size), (len(labels), 1))
     calibrated, guessed = (
@@ -141,14 +141,18 @@ def compare(judge: Judge, stack: cp.Cordial) -> Iterator[Line]:
             yield {"of": name, "right": right}
 
 
-def rate(names: Collection[str], truth: float, bias: Any) -> Iterator[Line]:
-    """Rate an interval of a bias, for each of the lines that it is counted in."""
+def rate(names: Collection[str], truth: float, bias: Any, unseen: float) -> Iterator[Line]:
+    """Rate an interval of a bias, for each of the lines that it is counted in.
+
+    The truth is of labels of which a share was fitted to; `unseen` is the root of what remains.
+    """
+    error = (bias.value - truth) / unseen
     for name in names:
         yield {
             "of": name,
-            f"within {NEAR}": abs(bias.value - truth) <= NEAR,
-            "error": bias.value - truth,
-            "covers": bias.low <= truth <= bias.high,
+            f"within {NEAR}": abs(error) <= NEAR,
+            "error": error,
+            "covers": bias.low <= bias.value - error <= bias.high,
             "sign right": (bias.value > 0) == (truth > 0) if abs(truth) > CLEAR else None,
         }
 

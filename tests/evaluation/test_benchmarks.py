@@ -1,10 +1,13 @@
 """The benchmarks: what they need, and the errors and differences that they print."""
 
+from types import SimpleNamespace
+
 import fused_readers
 import numpy as np
 import pytest
 import results
 import user_gains
+import words
 from comparison import jackknife_error
 from embedded import benchmark
 from measurement import Means, Row, linearise
@@ -82,6 +85,18 @@ def test_clear_sets_are_counted_and_errors_are_squared():
     assert line["highest x"] == pytest.approx(1.0)
     (line,) = Means("set", by="", alike="", squared=("x",))(rows)
     assert line["x"] == pytest.approx(np.sqrt(np.mean(np.square([*values.values()]))))
+
+
+def test_a_bias_is_compared_as_with_labels_outside_of_its_fit():
+    """An exact interval of 200 of 360 labels covers the mean of all 360 as often as it says."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(2000):
+        off = rng.normal(size=360)
+        mean, half = off[:200].mean(), 1.6525 * off[:200].std(ddof=1) / 200**0.5
+        bias = SimpleNamespace(value=mean, low=mean - half, high=mean + half)
+        found += words.rate(["all"], off.mean(), bias, (160 / 360) ** 0.5)
+    assert np.mean([line["covers"] for line in found]) == pytest.approx(0.9, abs=0.02)
+    assert np.std([line["error"] for line in found]) == pytest.approx(200**-0.5, rel=0.05)
 
 
 def test_a_ratio_keeps_its_value_and_its_error():
