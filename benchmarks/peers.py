@@ -59,11 +59,9 @@ def _ppi_py(task: Task) -> Ends | None:
         return None
     weights = {}
     if task.probability is not None:
-        w = 1 / task.probability
-        weights = {
-            "w": w[chosen] / w[chosen].mean(),
-            "w_unlabeled": (w - 1)[~chosen] / (w - 1)[~chosen].mean(),
-        }
+        # Labelled texts stand for all by 1/p, and those without a label by 1/(1 - p).
+        w, v = 1 / task.probability[chosen], 1 / (1 - task.probability[~chosen])
+        weights = {"w": w / w.mean(), "w_unlabeled": v / v.mean()}
     y, f, rest = task.labels[chosen], task.scores[chosen], task.scores[~chosen]
     low, high = package.ppi_mean_ci(y, f, rest, alpha=0.1, **weights)
     return float(np.squeeze(low + high)) / 2, float(np.squeeze(low)), float(np.squeeze(high))

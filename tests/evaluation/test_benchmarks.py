@@ -1,9 +1,11 @@
 """The benchmarks: what they need, and the errors and differences that they print."""
 
+import sys
 from types import SimpleNamespace
 
 import fused_readers
 import numpy as np
+import peers
 import pytest
 import results
 import user_gains
@@ -97,6 +99,21 @@ def test_a_bias_is_compared_as_with_labels_outside_of_its_fit():
         found += words.rate(["all"], off.mean(), bias, (160 / 360) ** 0.5)
     assert np.mean([line["covers"] for line in found]) == pytest.approx(0.9, abs=0.02)
     assert np.std([line["error"] for line in found]) == pytest.approx(200**-0.5, rel=0.05)
+
+
+def test_texts_of_a_plan_are_weighed_for_another_package(monkeypatch):
+    """A twentieth of one system is labelled, and half of the other: both weights undo it."""
+
+    def ppi_mean_ci(y, f, rest, alpha, w, w_unlabeled):
+        return np.average(f, weights=w), np.average(rest, weights=w_unlabeled)
+
+    monkeypatch.setitem(sys.modules, "ppi_py", SimpleNamespace(ppi_mean_ci=ppi_mean_ci))
+    scores, probability = np.repeat([0.0, 1.0], [1000, 100]), np.repeat([0.05, 0.5], [1000, 100])
+    chosen = np.r_[np.arange(1000) < 50, np.arange(100) < 50]
+    labels = np.where(chosen, 0.0, np.nan)
+    task = peers.Task(scores, labels, (0, 1), None, probability, None, 0)
+    found = peers.measure_peer("ppi_py", task, task, np.full(1100, "A"), False)["all texts",]
+    assert found[1:] == pytest.approx((1 / 11, 1 / 11))
 
 
 def test_a_ratio_keeps_its_value_and_its_error():
