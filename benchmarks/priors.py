@@ -1,9 +1,10 @@
-"""What a prior learned from other tasks gains over the channels' own, with few labels.
+"""What a prior learned from other tasks gains over others, with few labels.
 
 Each task is left out in turn and its prior learned from the others with every reader: of the
 embedded benchmark (three tasks with five options, one with seven, four readers), and of the
 SummEval summaries.  Every rule sees the same subsets of labels and is scored on the same held-out
-texts: the gain in log loss over the channels' own priors.
+texts: the gain in log loss over the channels' own priors, and over the default prior, trained
+without the set.
 """
 
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from functools import cache
 import numpy as np
 from accuracy import score
 from measurement import Key, Line, Means, Measurement
-from real import EMBEDDED, list_tasks, load, split_task
+from real import EMBEDDED, list_tasks, load, split_task, trained_without
 
 import cordial_ppl as cp
 from cordial_ppl.data.labelled import Labelled
@@ -43,14 +44,20 @@ def learn(source: str) -> LearnedPrior:
 
 
 def run(draw: int, source: str, n: int, task: str, reader: str) -> Iterator[Line]:
-    """Gain of every rule with one subset of labels, the same for all readers."""
+    """Gains of every rule with one subset of labels, the same for all readers."""
     pool, report = split(source, task, reader)
     rows = np.random.default_rng([draw, n]).permutation(len(pool.labels))[:n]
-    prior, judges = learn(source).leave_out([task]), {"own": cp.Cordial(prior="own")}
+    prior, default = learn(source).leave_out([task]), cp.Cordial(prior=trained_without(source))
+    judges = {"own": cp.Cordial(prior="own"), "shipped": default}
     judges |= {name: cp.Cordial(prior=prior.with_rule(**rule)) for name, rule in RULES.items()}
     losses, options = score(judges, pool, rows, draw, report), report.logits.shape[1]
     for rule in RULES:
-        yield {"rule": rule, "options": options, "gain": losses["own"] - losses[rule]}
+        yield {
+            "rule": rule,
+            "options": options,
+            "gain": losses["own"] - losses[rule],
+            "gain over the default": losses["shipped"] - losses[rule],
+        }
 
 
 def describe(name: str, source: str, draws: int) -> Measurement:
@@ -63,7 +70,7 @@ def describe(name: str, source: str, draws: int) -> Measurement:
         "set labels task reader",
         "rule labels options task*",
         alike="task reader",
-        resolved=("gain",),
+        resolved=("gain", "gain over the default"),
     )
     return Measurement(f"priors-{name}", list_cells, run, table, draws, source != EMBEDDED)
 
