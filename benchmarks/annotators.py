@@ -166,7 +166,7 @@ MEASUREMENTS = (
             for pair in product(panel.tasks, panel.readers)
         ),
         run,
-        Means("set task reader texts", "score set* texts* way", alike="set task texts"),
+        Means("set task reader texts", "score set* texts* way", alike="set texts"),
         4,
     ),
 )

@@ -93,14 +93,12 @@ def cover(calibrator: cp.Cordial, logits: np.ndarray, truth: np.ndarray) -> dict
 
 
 MEASUREMENTS = (
-    Measurement(
-        "drift-readings", list_names, compare_readings, Means(CELL, "set* case", alike=""), 50
-    ),
+    Measurement("drift-readings", list_names, compare_readings, Means(CELL, "set* case"), 50),
     Measurement(
         "drift-labels",
         lambda draw: [(*cell, *sizes) for cell, sizes in product(list_names(), SIZES)],
         check_labels,
-        Means(f"{CELL} labels new", "labels new judge", alike=""),
+        Means(f"{CELL} labels new", "labels new judge"),
         4,
     ),
 )

@@ -154,7 +154,7 @@ MEASUREMENTS = (
         "monitoring-labels",
         lambda draw: [(*task, n) for task in list_names() for n in (20, 100)],
         measure_labels,
-        Means("set task labels", "labels judge", alike=""),
+        Means("set task labels", "labels judge"),
         2,
     ),
 )
