@@ -28,18 +28,13 @@ def read_decisions(body: Mapping[str, Any]) -> dict[str, Evidence] | None:
         answers = [{"name": name, **one} for name, one in answers.items() if isinstance(one, dict)]
     if not answers or not is_objects(answers) or not all("type" in one for one in answers):
         return None
-    # Several questions without a name are told apart by their order.
-    several = len(answers) > 1
-    names = [
-        str(one.get("name") or one.get("id") or (number if several else ""))
-        for number, one in enumerate(answers, 1)
-    ]
-    return {
-        name: _read_decision(one)
-        if names.count(name) == 1
-        else [Answer(f"several answers to {name!r}", lost=FAILED)]
-        for name, one in zip(names, answers, strict=True)
-    }
+    several, decisions = len(answers) > 1, dict[str, Evidence]()
+    for number, one in enumerate(answers, 1):
+        # Several questions without a name are told apart by their order.
+        name = str(one.get("name") or one.get("id") or (number if several else ""))
+        doubled = [Answer(f"several answers to {name!r}", lost=FAILED)]
+        decisions[name] = doubled if name in decisions else _read_decision(one)
+    return decisions
 
 
 def _read_decision(answer: Mapping[str, Any]) -> Evidence:
@@ -68,18 +63,13 @@ def _read_decision(answer: Mapping[str, Any]) -> Evidence:
     if all(parse_number(name) is not None for name, *_ in named):
         # Servers list numbered levels in any order.
         named.sort(key=lambda one: parse_number(one[0]) or 0.0)
-    names, told, shares = zip(*named, strict=True)
+    shares = [number / unit for *_, number in named]
     # A rubric may describe its levels by objects.
-    options = [
-        label if isinstance(label, str) and label else name
-        for name, label in zip(names, told, strict=True)
-    ]
-    return Scores("p", [share / unit for share in shares], options, names)
+    options = [told if isinstance(told, str) and told else name for name, told, _ in named]
+    return Scores("p", shares, options, [name for name, *_ in named])
 
 
 def _read_number(cell: Any) -> float:
     """Read a number; NaN if it is none."""
-    try:
-        return float(cell)
-    except (TypeError, ValueError, OverflowError):
-        return nan
+    number = parse_number(cell)
+    return nan if number is None else number
