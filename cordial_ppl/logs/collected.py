@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from cordial_ppl.data.conversion import readings_from_counts, readings_from_probabilities
 from cordial_ppl.data.ratings import PSEUDO_COUNT
 from cordial_ppl.data.readings import as_logits
 from cordial_ppl.errors import InputError, SettingNeeded, abridge, count, list_names, naming
 from cordial_ppl.logs.evidence import CUT, FAILED, FILTERED, REFUSED, Reading, Record
 from cordial_ppl.logs.spellings import Spellings
 from cordial_ppl.tables import MADE
+from cordial_ppl.tables.reading_table import CONVERSIONS
 
 COLUMNS = ("item_id", "reader", "task", *(f"reader_{name}" for name in MADE))
 """Columns beside the readings."""
@@ -197,9 +197,8 @@ class Collected:
         Raises:
             InputError: There are no readings, or one is not what its kind says.
         """
-        made = {"p": readings_from_probabilities, "n": readings_from_counts}
         kind, values = self.table
-        return as_logits(made[kind](values) if kind in made else values)
+        return as_logits(CONVERSIONS[kind](values) if kind in CONVERSIONS else values)
 
     @property
     def labelled(self) -> tuple[Float64[np.ndarray, "n K"], list[str]]:

@@ -25,13 +25,8 @@ from cordial_ppl.tables.columns import finite, is_blank, name_items, named, numb
 from cordial_ppl.tables.frame import Columns, as_list
 from cordial_ppl.tables.roles import USERS, find_columns, find_layout
 
-CONVERSIONS = {
-    "logit": (-np.inf, None),
-    "logprob": (-np.inf, None),
-    "p": (0.0, readings_from_probabilities),
-    "n": (0.0, readings_from_counts),
-}
-"""What an empty cell of each kind means, and the function that makes logits of the numbers."""
+CONVERSIONS = {"p": readings_from_probabilities, "n": readings_from_counts}
+"""Functions that make logits of the numbers of a kind; those of others are logits already."""
 
 CHECKED = 1 << 18
 """Rows that are checked at a time; a message counts the faults among these."""
@@ -99,7 +94,7 @@ class ReadingTable:
         if self.checked is not None:
             return is_unread(self.checked)
         names = [name for name in self.names if name in self.columns.schema]
-        scale, zeros = self.scale if self.kind == "rating" else None, self.kind in ("p", "n")
+        scale, zeros = self.scale if self.kind == "rating" else None, self.kind in CONVERSIONS
         blank = pl.all_horizontal(is_blank(self.columns, n, scale, zeros=zeros) for n in names)
         return self.columns.collect(blank.alias("")).to_series().to_numpy()
 
@@ -217,7 +212,8 @@ class ReadingTable:
                     read(as_list(cells["rating"]), where=columns.where)
                     raise
             else:
-                empty, convert = CONVERSIONS[self.kind]
+                # An empty cell is an option without any probability.
+                empty = 0.0 if self.kind in CONVERSIONS else -np.inf
                 values = np.full((len(columns), len(self.names)), empty)
                 here = [k for k, name in enumerate(self.names) if name in columns.schema]
                 for k in here:
@@ -225,7 +221,8 @@ class ReadingTable:
                 # Of an option without a column, a warning was given already.
                 if len(here) < len(self.names) and (values[:, here] != empty).all():
                     source = source._replace(tell=lambda _: None)
-                values = values if convert is None else convert(values, source=source)
+                if self.kind in CONVERSIONS:
+                    values = CONVERSIONS[self.kind](values, source=source)
             logits[rows] = as_logits(values, source=source)[places]
         return logits[:, ::-1].copy() if self.columns.reverse else logits
 
