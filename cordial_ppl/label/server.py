@@ -119,15 +119,12 @@ class Page:
     def make_app(self, token: str, port: int) -> ASGIApp:
         """Make the application, which answers requests with the token and refuses all others."""
         work, hosts = self.work, [f"127.0.0.1:{port}", f"localhost:{port}"]
+        gets = {"": self.show, "advice": self.advise, "judge": self.reveal, "state": self.tell}
         acts = {"answer": (Answered, work.answer), "undo": (Undone, work.undo)}
         acts |= {"more": (Asked, work.add)}
-        routes = [
-            Route(f"/{name}", partial(self.act, *each), methods=["POST"])
-            for name, each in acts.items()
-        ]
-        gets = {"": self.show, "advice": self.advise, "judge": self.reveal, "state": self.tell}
-        routes += [Route(f"/{name}", reply) for name, reply in gets.items()]
-        app = Starlette(routes=routes)
+        app = Starlette(routes=[Route(f"/{name}", reply) for name, reply in gets.items()])
+        for name, each in acts.items():
+            app.add_route(f"/{name}", partial(self.act, *each), methods=["POST"])
 
         async def guard(scope: Scope, receive: Receive, send: Send) -> None:
             reply = app if allows(scope, token, hosts) else Response(status_code=403)
