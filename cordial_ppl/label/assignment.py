@@ -73,14 +73,9 @@ class Assignment:
         return shares
 
     @cached_property
-    def _scores(self) -> Float64[np.ndarray, " N"]:
-        """What the judge states of each text, on the scale."""
-        return expected_scores(self.table.logits, self.table.scale)
-
-    @cached_property
     def _strata(self) -> Int64[np.ndarray, " N"]:
         """The column `stratum` of each text."""
-        return score_strata(self._scores, self.target)
+        return score_strata(expected_scores(self.table.logits, self.table.scale), self.target)
 
     @property
     def items(self) -> Sequence[str]:
@@ -160,8 +155,8 @@ class Assignment:
         """
         if self.log.by_item.get(item, {}).get("label_event", SKIP) == SKIP:
             raise InputError("the judge's rating is shown only after you answer.")
-        shares, score = (each[self._rows[item]] for each in (self._shares, self._scores))
-        if np.isnan(score):
+        shares, scale = self._shares[self._rows[item]], self.table.scale
+        if np.isnan(shares).all():
             return {"option": None}
-        option = self.table.scale.options[shares.argmax()]
-        return {"option": option, "share": float(shares.max()), "score": float(score)}
+        stated = {"share": float(shares.max()), "score": float(shares @ scale.values)}
+        return {"option": scale.options[shares.argmax()], **stated}
