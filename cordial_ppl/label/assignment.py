@@ -93,11 +93,10 @@ class Assignment:
     @property
     def current(self) -> str | None:
         """The text to answer next: those left for later come last."""
-        standing = self.log.by_item
-        fresh = [item for item in self.items if item not in standing]
-        skipped = (row for row in standing.values() if row["label_event"] == SKIP)
-        later = sorted(skipped, key=lambda row: row["label_row"])
-        return next(iter([*fresh, *(row["item_id"] for row in later)]), None)
+        rows = self.log.by_item
+        fresh = (item for item in self.items if item not in rows)
+        later = {row["label_row"]: item for item, row in rows.items() if row["label_event"] == SKIP}
+        return next(fresh, later[min(later)] if later else None)
 
     def show(self, item: str) -> dict[str, str]:
         """Return the columns of a text, as text; the first is what is rated."""
@@ -113,8 +112,7 @@ class Assignment:
             Stale: The text has another answer.
             FileError: The answer could not be written.
         """
-        options = self.table.scale.options
-        if item not in self._rows or event == UNDO or (event == LABEL) != (label in options):
+        if item not in self._rows or (event == LABEL) != (label in self.table.scale.options):
             raise InputError("unknown text or option.")
         before = self.log.by_item.get(item)
         if before and before["label_event"] != SKIP:
