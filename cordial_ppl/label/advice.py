@@ -144,8 +144,7 @@ class Adviser:
         """Look at the labels, unless there are more by now; people go on labelling if it fails."""
         if number != self._wanted:
             return
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             try:
                 content = look(self.table, self.path, self.goal)
             except CordialError as error:

@@ -131,7 +131,7 @@ class AnswerLog:
         """The answer about each text that stands; of several, such as after a skip, the last."""
         return {row["item_id"]: row for row in self.standing}
 
-    def append(self, item: str, event: str, label: str | None = None, **more: Any) -> Row:
+    def append(self, item: str, event: str, label: str | None = None, **more: Any) -> None:
         """Write an answer to disk.
 
         Args:
@@ -148,7 +148,6 @@ class AnswerLog:
         row |= {"label_event": event, **more, "label_time": time, "label_row": self.count + 1}
         self._write(msgspec.json.encode(row) + b"\n")
         self._replay(row)
-        return row
 
     def _write(self, line: bytes) -> None:
         """Write behind what is known to be whole, and wait for the disk; all of it or nothing."""
