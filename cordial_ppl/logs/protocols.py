@@ -92,9 +92,10 @@ def read_response(value: Any) -> tuple[Body, Mapping[str, Any]] | None:
 def _read_answer(answer: Body, protocol: Mapping[str, str], count: Any) -> Answer:
     """Read an answer by the expressions of its protocol, or say why it is none."""
     names = ("parts", "tokens", "reason")
-    parts, listed, reason = (jmespath.search(protocol[name], answer) for name in names)
-    text, tokens = _read_parts(parts or ()), _read_tokens(listed)
-    if not text and any(isinstance(part, Mapping) and part.get("refusal") for part in parts or ()):
+    whole, listed, reason = (jmespath.search(protocol[name], answer) for name in names)
+    parts = [{"text": part} if isinstance(part, str) else part for part in whole or ()]
+    text, tokens = _read_parts(parts), _read_tokens(listed)
+    if not text and any(part.get("refusal") for part in parts):
         reason = "refusal"
     lost = find_lost(reason)
     ended = lost is None and (reason is not None or not tokens)
@@ -115,16 +116,13 @@ def find_lost(reason: Any) -> str | None:
     return next((name for name, form in REASONS.items() if form.search(str(reason or ""))), None)
 
 
-def _read_parts(parts: Iterable[Any]) -> str:
+def _read_parts(parts: Iterable[Body]) -> str:
     """Read the text of an answer in parts, and the arguments of a tool's calls.
 
     Thoughts, refusals, images and searches are parts of other kinds.
     """
     text = ""
     for part in parts:
-        if isinstance(part, str):
-            text += part
-            continue
         call = next((part[name] for name in CALLS if part.get(name)), part)
         arguments = next((call[name] for name in ARGUMENTS if call.get(name) is not None), None)
         if arguments is not None:
