@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, product
 from typing import Any
 
 from cordial_ppl.logs.fields import LOOKED
@@ -27,10 +27,9 @@ def unstack(rows: Iterator[Row], fields: Mapping[str, str | Sequence[str] | None
 
     def find(row: Mapping[str, Any]) -> dict[str, dict[str, str]]:
         meanings: dict[str, dict[str, str]] = {}
-        for key in row:
-            for name, pattern in patterns.items():
-                if match := re.fullmatch(pattern, key):
-                    meanings.setdefault(match[1], {})[name] = key
+        for key, (name, pattern) in product(row, patterns.items()):
+            if match := re.fullmatch(pattern, key):
+                meanings.setdefault(match[1], {})[name] = key
         return meanings
 
     first = list(islice(rows, LOOKED)) if stars else []
