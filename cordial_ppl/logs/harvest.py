@@ -237,13 +237,12 @@ def _list_extras(value: Mapping[str, Any], fields: Fields) -> dict[str, Any]:
 def _list_cells(value: Mapping[str, Any], used: set[str], start: str = "") -> dict[str, Any]:
     """List the texts and numbers of an object and of those in it that are not used, by path."""
     cells: dict[str, Any] = {}
-    for name, cell in value.items():
-        if start + name in used:
-            continue
+    others = {start + name: cell for name, cell in value.items() if start + name not in used}
+    for path, cell in others.items():
         if isinstance(cell, Mapping) and start.count(".") < 3:
-            cells |= _list_cells(cell, used, f"{start}{name}.")
+            cells |= _list_cells(cell, used, f"{path}.")
         elif isinstance(cell, str | int | float) and is_filled(cell):
-            cells[start + name] = cell
+            cells[path] = cell
     return cells
 
 
