@@ -38,16 +38,15 @@ class Spellings:
     def __init__(self, scale: Scale, extra: Mapping[str, str] | None = None):
         self.scale = scale
         spelled = [(option, option) for option in scale.options] + [*(extra or {}).items()]
+        alike = len({loose(option) for option in scale.options}) < scale.size
+        self._exact = alike or not all(loose(text) for text, _ in spelled)
+        self._texts: dict[str, int] = {}
         for text, option in spelled:
             if option not in scale.options:
                 raise InputError(
                     f"{text!r} cannot stand for {option!r}, because the options are "
                     f"{', '.join(scale.options)}."
                 )
-        alike = len({loose(option) for option in scale.options}) < scale.size
-        self._exact = alike or not all(loose(text) for text, _ in spelled)
-        self._texts: dict[str, int] = {}
-        for text, option in spelled:
             number = scale.options.index(option)
             previous = self._texts.setdefault(self.plain(text), number)
             if previous != number:
