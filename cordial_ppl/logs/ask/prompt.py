@@ -74,12 +74,11 @@ class Prompt:
         """Ask about a text by its columns: the question in each order of the options."""
         options, questions = self.scale.options, []
         separator = "; " if any("," in name for name in options) else ", "
+        values = {**fields, "lowest": options[0], "highest": options[-1]}
         for k in range(self.permutations):
-            listed = separator.join(options[k:] + options[:k])
-            values = {**fields, "options": listed, "lowest": options[0], "highest": options[-1]}
+            values["options"] = separator.join(options[k:] + options[:k])
             # Only once: braces in a text do nothing.
-            filled = FIELD.sub(lambda field, values=values: values[field[1]], self.text)
-            questions.append(filled.strip())
+            questions.append(FIELD.sub(lambda field: values[field[1]], self.text).strip())
         return questions
 
     def read_texts(self, path: Path) -> tuple[dict[str, dict[str, str]], dict[str, list]]:
