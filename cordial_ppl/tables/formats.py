@@ -229,18 +229,15 @@ def write_table(
             columns = columns.rename(names, strict=False)
             style = {"separator": like.separator, "include_bom": like.mark}
             style["decimal_comma"] = like.separator == ";" and like.has_commas
-        frame = columns.with_columns(
-            # An element of an array reaches Python as an internal object of polars.
-            (
-                pl.col(name).arr.to_list() if isinstance(kind, pl.Array) else pl.col(name)
-            ).map_elements(as_text, pl.String)
-            for name, kind in columns.collect_schema().items()
-            if not _fits(kind, ending)
-        )
+        for name, kind in columns.collect_schema().items():
+            if not _fits(kind, ending):
+                # An element of an array reaches Python as an internal object of polars.
+                cells = pl.col(name).arr.to_list() if isinstance(kind, pl.Array) else pl.col(name)
+                columns = columns.with_columns(cells.map_elements(as_text, pl.String))
         try:
             # polars would hold back Ctrl-C in the thread that calls it.
             with ThreadPoolExecutor(1) as pool:
-                pool.submit(SINKS[ending], frame, temporary, **style).result()
+                pool.submit(SINKS[ending], columns, temporary, **style).result()
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             raise FileError(f"cannot write {path}: {first_line(error)}.") from error
 
