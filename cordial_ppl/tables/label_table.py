@@ -92,11 +92,9 @@ class LabelTable:
         """
         problem = f"{self.columns.path}: {consumer} needs one label per text, with weight 1."
         if self.several:
-            advice = (
-                ("Round each label", "round", "nearest-even")
-                if self.annotators is None
-                else ("Take the mean of each text's labels", "annotators", "mean")
-            )
+            advice = "Take the mean of each text's labels", "annotators", "mean"
+            if self.annotators is None:
+                advice = "Round each label", "round", "nearest-even"
             raise SettingNeeded(f"{problem} Some texts have several labels.", *advice)
         if (self.weights != 1).any():
             raise InputError(f"{problem} Remove the column 'weight'.")
