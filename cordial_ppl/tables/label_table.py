@@ -134,8 +134,7 @@ class LabelledReadings(NamedTuple):
         """Leave out labels of texts that were not read, of which no comparison can say anything."""
         readings, labels, rows = self
         read = np.flatnonzero(~readings.unread[rows])
-        labels = labels.take(read) if len(read) < len(rows) else labels
-        return LabelledReadings(readings, labels, rows[read])
+        return LabelledReadings(readings, labels.take(read), rows[read])
 
 
 def read_scale(path: str | Path, **chosen: Any) -> Scale:
