@@ -253,8 +253,7 @@ def join_parts(parts: Sequence[str], *, always: bool = False) -> str:
 
 def key_rows(items: list[str], users: Sequence[str] | None) -> list[str]:
     """Name rows by their text; or by text and user, where a text has a row for each user."""
-    pairs = zip(items, users or (), strict=users is not None)
-    return items if users is None else list(map(join_parts, pairs))
+    return items if users is None else [*map(join_parts, zip(items, users, strict=True))]
 
 
 def read_items(
