@@ -135,8 +135,7 @@ def select(columns: Columns, field: str, chosen: str | None) -> Columns:
     if name is not None and name not in names:
         raise InputError(f"{columns.path} has no {noun} {name!r}; found {list_names(names)}.")
     columns = columns.rename(column, field)
-    mask = () if name is None else (named(field) == name,)
-    return replace(columns, masks=(*columns.masks, *mask))
+    return columns if name is None else columns.filter(named(field) == name)
 
 
 def split_choice(columns: Columns, field: str, chosen: str | None) -> tuple[str, str | None]:

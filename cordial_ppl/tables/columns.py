@@ -79,7 +79,7 @@ def is_blank(columns: Columns, name: str, scale: Scale | None, *, zeros: bool = 
 
 def skip_blank(columns: Columns, name: str, scale: Scale | None = None) -> Columns:
     """Select the rows with a label, or a rating, and warn of the others; refuse a blank column."""
-    part = replace(columns, masks=(*columns.masks, ~is_blank(columns, name, scale)))
+    part = columns.filter(~is_blank(columns, name, scale))
     # A row of the file may have a label by some annotators alone.
     count, filled = (table.collect(pl.col(ROW).n_unique()).item() for table in (columns, part))
     if not filled:

@@ -96,6 +96,10 @@ class Columns:
         origin = self.origin | {to: self.origin.get(name, name) for name, to in names.items()}
         return replace(self, frame=self.frame.rename(names), apart=apart, origin=origin)
 
+    def filter(self, mask: pl.Expr) -> "Columns":
+        """Select those of the selected rows that meet a condition, too."""
+        return replace(self, masks=(*self.masks, mask))
+
     def take(self, rows: Sequence[int] | np.ndarray) -> "Columns":
         """Take some of the selected rows, by position."""
         frame = self.collect(ROW, *self.schema)[np.asarray(rows, np.int64)]

@@ -179,13 +179,12 @@ def read_labels(path: str | Path, scale: Scale, same: bool = False, **chosen: An
     columns = open_columns(path, replace(choice, rating=None, apart=apart), needed=False)
     if {"annotator", "label", "label_row"} <= columns.schema.keys():
         # Of the answers that `cordial label` writes, the last about a text counts.
-        last = pl.struct(named("item_id"), named("annotator")).is_last_distinct()
-        columns = replace(columns, masks=(*columns.masks, last))
+        columns = columns.filter(pl.struct(named("item_id"), named("annotator")).is_last_distinct())
     columns = lay_out(columns, choice.label, annotator)
     if same:
         fields = {"item_id", "task", "label", "annotator", "user", spell(columns, annotator or "")}
         label = pl.struct(*map(named, fields & columns.schema.keys()))
-        columns = replace(columns, masks=(*columns.masks, label.is_first_distinct()))
+        columns = columns.filter(label.is_first_distinct())
     drawn = _list_chosen(columns)
     columns = skip_blank(columns, "label", scale)
     unfilled = len(drawn - _list_chosen(columns))
