@@ -42,7 +42,7 @@ def passed_through(columns: Columns, used: Collection[str]) -> dict[str, list]:
 
 
 def filled(columns: Columns, name: str, remedy: str) -> list:
-    """List the cells of a column in which none may be empty.
+    """List the cells of a column that must be there, and in which none may be empty.
 
     Args:
         columns: The table.
@@ -53,12 +53,13 @@ def filled(columns: Columns, name: str, remedy: str) -> list:
         The cells.
 
     Raises:
-        InputError: A cell is empty, NaN or null; with its row.
+        InputError: There is no such column, or a cell is empty, NaN or null; with its row.
     """
+    columns.require(name)
     cells = as_list(columns.collect(name).to_series())
     if empty := [i for i, cell in enumerate(cells) if is_missing(cell)]:
         rows = name_rows(empty, columns.where)
-        raise InputError(f"column {quote(name)} has no value in {rows}. {remedy}")
+        raise InputError(f"{columns.path}: column {quote(name)} has no value in {rows}. {remedy}")
     return cells
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, SettingsClash, as_path, naming
+from cordial_ppl.errors import InputError, SettingsClash, as_path
 from cordial_ppl.tables import read_columns
 from cordial_ppl.tables.choices import read_items
 from cordial_ppl.tables.columns import filled, is_reading, passed_through
@@ -98,10 +98,7 @@ class Prompt:
         """
         columns, used = read_columns(path), sorted(self.columns)
         items = read_items(columns)
-        for name in used:
-            columns.require(name)
-        with naming(path):
-            cells = [map(str, filled(columns, name, "Fill in every row.")) for name in used]
+        cells = [map(str, filled(columns, name, "Fill in every row.")) for name in used]
         fields = [dict(zip(used, row, strict=True)) for row in zip(*cells, strict=True)]
         left = ["item_id", *used, *filter(is_reading, columns.schema)]
         return dict(zip(items, fields, strict=True)), passed_through(columns, left)
