@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from cordial_ppl.tables.columns import FIXED, as_names, filled, is_reading, named
+from cordial_ppl.tables.columns import FIXED, as_name, as_names, filled, is_reading
 from cordial_ppl.tables.frame import ROW, Columns
 from cordial_ppl.tables.roles import find_columns
 
@@ -24,8 +24,8 @@ def read_groups(columns: Columns, by: str, setting: str = "by") -> list[str]:
     """
     words = ("system", "model", "group") if setting == "by" else ()
     (by,) = find_columns(columns, [by], setting, words)
-    filled(columns, by, "Fill in every row, or remove rows without a value.")
-    return columns.collect(named(by)).to_series().to_list()
+    remedy = "Fill in every row, or remove rows without a value."
+    return [*map(as_name, filled(columns, by, remedy))]
 
 
 def list_cells(columns: Columns, rows: Sequence[int]) -> dict[str, list[str]]:
