@@ -148,16 +148,6 @@ def holds_ratings(columns: Columns, name: str) -> bool:
     return 0 < len(cells) <= WIDEST and all(number in whole for number in numbers)
 
 
-def propose_ratings(problem: str, columns: Columns) -> SettingNeeded:
-    """Make the error of a table without readings, which may have a column of ratings."""
-    words = {name: _split(name) for name in columns.free if name not in FIXED}
-    likely = [name for name, some in words.items() if some & {*RATINGS} and not some & {*PERSONAL}]
-    rated = [name for name in likely if holds_ratings(columns, name)]
-    advice = "If a column contains the judge's rating of each text, name that column"
-    value = rated[0] if len(likely) == len(rated) == 1 else PLACEHOLDER
-    return SettingNeeded(problem, advice, "rating", value)
-
-
 def find_layout(columns: Columns, options: Any = None) -> tuple[Scale, str, tuple[str, ...]]:
     """Find the one group of readings that a table holds, and the scale.
 
@@ -229,7 +219,12 @@ def _find_group(columns: Columns) -> tuple[str, dict[str, str], dict[str, str]]:
     problem += explain_log(columns)
     if "label" in columns.schema:
         problem += " The file contains labels. Pass the table with the judge's readings instead."
-    raise propose_ratings(problem, columns)
+    words = {name: _split(name) for name in columns.free if name not in FIXED}
+    likely = [name for name, some in words.items() if some & {*RATINGS} and not some & {*PERSONAL}]
+    rated = [name for name in likely if holds_ratings(columns, name)]
+    advice = "If a column contains the judge's rating of each text, name that column"
+    value = rated[0] if len(likely) == len(rated) == 1 else PLACEHOLDER
+    raise SettingNeeded(problem, advice, "rating", value)
 
 
 def _can_rename(names: tuple[str, ...], scale: Scale, free: bool) -> bool:
