@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -91,10 +92,8 @@ def ask_texts(
             if tried and not works:
                 item, failure = asked[tried[0]["key"]][0], _find_failure(tried[0])
                 raise ServerError(f"no usable answer for {item!r} ({failure}).")
-            for row in tried:
-                keep(row)
-            rest = waiting[len(tried) :]
-            for number, _ in enumerate(pool.map(lambda key: keep(ask(key)), rest), 1):
+            rest = pool.map(lambda key: keep(ask(key)), waiting[len(tried) :])
+            for number, _ in enumerate(chain(map(keep, tried), rest), 1):
                 stage.reach(number)
         except BaseException:
             # What is under way is paid for, and kept.
