@@ -204,10 +204,9 @@ def check_unfilled(output: Path, advice: str, kept: Iterable[tuple[str, str]] = 
     """
     try:
         columns = read_columns(output)
+        columns.require("label")
     except InputError:
         return  # Whatever it is, it is no table of labels.
-    if "label" not in columns.schema:
-        return
     cells = [columns.cells[name] for name in ("item_id", "label") if name in columns.schema]
     rows = zip(*cells, strict=True)
     filled = Counter(tuple(map(str, row)) for row in rows if not is_missing(row[-1]))
