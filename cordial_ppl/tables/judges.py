@@ -158,13 +158,12 @@ def _tell_apart(parts: dict[str, pl.DataFrame]) -> list[pl.DataFrame]:
     differing = [name for name in told.columns[1:] if counts[name].item() > 1]
     taken, renamed = {*told.columns}, list[pl.DataFrame]()
     for reader, part in parts.items():
-        new: dict[str, str] = {}
         for name in filter(part.columns.__contains__, differing):
             column = f"{name}_{reader}"
             # "n_gpt" would be taken for readings.
             while column in taken or is_reading(column):
                 column = f"input_{column}"
-            new[name] = column
+            part = part.rename({name: column})
             taken.add(column)
-        renamed.append(part.rename(new))
+        renamed.append(part)
     return renamed
