@@ -8,6 +8,8 @@ from jaxtyping import Float, Int
 
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import by_text
+from cordial_ppl.decisions.estimates.quantities import summarise
+from cordial_ppl.decisions.judge import LEVEL
 from cordial_ppl.decisions.records import list_fields
 from cordial_ppl.errors import count
 from cordial_ppl.runtime.arrays import FLOOR
@@ -22,9 +24,6 @@ RATE = 0.05
 
 ALTERNATIVES = ((1, 0), (1, -1.0), (1, -0.3), (1, 0.3), (1, 1.0), (0.4, 0), (2, 0))
 """Powers of a calibrator's probabilities, and log odds by class: what labels may follow instead."""
-
-LEVEL = 0.9
-"""Probability between the ends of the simulated losses."""
 
 
 class LabelCheck(NamedTuple):
@@ -96,17 +95,9 @@ def check_labels(fit: Fit, texts: Labelled) -> LabelCheck:
     sets = simulate(members, shares[0], texts, SIMULATIONS, np.random.default_rng(fit.seed))
     simulated = np.array([losses[rows, labels] @ weights for labels in sets])
     # Equal losses may differ in their last digits.
-    higher = int((simulated >= observed - 1e-9).sum())
-    lower, upper = np.quantile(simulated, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
-    return LabelCheck(
-        p=(1 + higher) / (1 + len(simulated)),
-        loss=observed,
-        expected=float(simulated.mean()),
-        lower=lower,
-        upper=upper,
-        labels=len(probs),
-        evidence=weigh(members, shares[0], texts.covariates, label_shares),
-    )
+    p = (1 + int((simulated >= observed - 1e-9).sum())) / (1 + len(simulated))
+    evidence = weigh(members, shares[0], texts.covariates, label_shares)
+    return LabelCheck(p, observed, *summarise(simulated, LEVEL), len(probs), evidence)
 
 
 def weigh(
