@@ -154,13 +154,8 @@ def _permute(
     rng = np.random.default_rng([*first.tolist(), *pooled.tolist()])
     draws = rng.multivariate_hypergeometric(pooled, n, PERMUTATIONS, method=method)
     excess = np.vstack([first, draws]) - n / total * pooled
-    both = np.empty((len(excess), 2))
-    for column, (groups, ordered) in enumerate([(option, False), (step, True)]):
-        deviation, each = sum_by(groups, excess), sum_by(groups, pooled).astype(float)
-        if ordered:
-            deviation, below = deviation.cumsum(axis=1)[:, :-1], each.cumsum()[:-1]
-            weights = each[:-1] / (below * (total - below))
-        else:
-            weights = 1 / each
-        both[:, column] = deviation**2 @ weights
-    return float(adjusted_p(both).min())
+    options = sum_by(option, excess) ** 2 @ (1 / sum_by(option, pooled))
+    below, each = sum_by(step, excess).cumsum(axis=1)[:, :-1], sum_by(step, pooled).astype(float)
+    expected = each.cumsum()[:-1]
+    steps = below**2 @ (each[:-1] / (expected * (total - expected)))
+    return float(adjusted_p(np.stack([options, steps], axis=1)).min())
