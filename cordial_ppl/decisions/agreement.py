@@ -12,6 +12,7 @@ from cordial_ppl.data.containers import as_numbers
 from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.labelling import list_labels, rank_texts, share_text
 from cordial_ppl.data.scale import Scale
+from cordial_ppl.decisions.estimates.quantities import in_words
 from cordial_ppl.decisions.records import list_fields
 from cordial_ppl.decisions.votes import Measure, compare_judge, compare_people, pair
 from cordial_ppl.errors import InputError, count
@@ -81,9 +82,7 @@ class Agreement(NamedTuple):
 
 def write(interval: Interval | None) -> str:
     """Write a measure with its interval; nothing where it is not defined."""
-    if interval is None or math.isnan(interval.mean):
-        return ""
-    return "{:z.2f} ({:z.2f} to {:z.2f})".format(*interval)
+    return "" if interval is None or math.isnan(interval.mean) else in_words(interval)
 
 
 def agreement(
