@@ -91,6 +91,7 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
     # What needs JAX is imported once the tables are read.
     from cordial_ppl.decisions.estimates.bias import drop_copies
     from cordial_ppl.decisions.estimates.requirement import NO, STATUS, parse
+    from cordial_ppl.decisions.records import as_values
     from cordial_ppl.decisions.sampling_design import read_design
 
     requirements = [parse(text) for text in wanted.require]
@@ -111,7 +112,7 @@ def _estimate(tables: Fitting, wanted: Wanted, by: str | None, ranked: bool = Fa
     text = "\n\n".join(filter(None, [text, weighed, "\n".join(map(str, judged))]))
     content = made.to_dict() | {"biases": [bias._asdict() for bias in biases]}
     content |= {"verdict": verdict and verdict.to_dict(), "design": weighed or None}
-    content |= {"requirements": [each.to_dict() for each in judged]}
+    content |= {"requirements": as_values(judged)}
     result, text = ("", text) if wanted.output else (text, "")
     text += f"\n{verdict.text}" if verdict and len({*rows}) < len(table) else ""
     alike = find_clusters(table, rows, grouping, wanted.cluster)

@@ -3,13 +3,12 @@
 import math
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cordial_ppl.data.checks import check_number
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.decisions.estimates.estimate import Estimate
 from cordial_ppl.decisions.forecasting import Range, say_decided
-from cordial_ppl.decisions.records import list_fields
 from cordial_ppl.errors import InputError, count, list_names, quote
 from cordial_ppl.scores import Interval
 
@@ -147,10 +146,6 @@ class Answer(NamedTuple):
         of = f" for {' and '.join(map(quote, self.groups))}" if self.groups else ""
         more = say_decided(self.needed, of) if self.needed else self.why
         return f"{line}; {more}" if more else line
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer as JSON-compatible values."""
-        return list_fields(self)
 
 
 def parse(text: str) -> Requirement:
