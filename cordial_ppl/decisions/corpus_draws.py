@@ -56,13 +56,12 @@ class PosteriorDraws:
         """Predict texts with each member that has weight: its weight, and its draws."""
         for name, weight in self.fit.weights.items():
             member = self.fit.members[name]
-            if weight <= 0:
-                continue
-            if isinstance(member, Posterior):
-                drawn = self.drawn[name]
-                yield weight, member.predict_draws(texts.logits, texts.covariates, *drawn)
-            else:
-                yield weight, member.predict(texts.logits)[0][None]
+            if weight > 0:
+                if isinstance(member, Posterior):
+                    drawn = self.drawn[name]
+                    yield weight, member.predict_draws(texts.logits, texts.covariates, *drawn)
+                else:
+                    yield weight, member.predict(texts.logits)[0][None]
 
     def predict_all(
         self, texts: Labelled
