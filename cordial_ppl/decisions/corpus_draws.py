@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from cordial_ppl.data.labelled import Labelled
+from cordial_ppl.errors import InputError
 from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.stack.fit import Fit
 
@@ -33,6 +34,19 @@ class CorpusDraws(NamedTuple):
     sums: Float[np.ndarray, "D G K"]
     labelled: Float[np.ndarray, "D n K"]
     mixture: Float[np.ndarray, "N K"]
+
+
+def require_draws(fit: Fit, needing: str) -> None:
+    """Check that a fit has posterior draws, for something such as "an estimate needs".
+
+    Raises:
+        InputError: it has none.
+    """
+    if not fit.has_draws:
+        raise InputError(
+            f"{needing} posterior draws. Fit a stack that has channels, such as Cordial, and use "
+            'an inference method other than "mode".'
+        )
 
 
 class PosteriorDraws:

@@ -23,7 +23,7 @@ from cordial_ppl.data.checks import check_number
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.ratings import state
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.decisions.corpus_draws import BLOCK, PosteriorDraws
+from cordial_ppl.decisions.corpus_draws import BLOCK, PosteriorDraws, require_draws
 from cordial_ppl.decisions.decided import MORE, Decisions
 from cordial_ppl.decisions.estimates.passing import as_passing
 from cordial_ppl.decisions.estimating import check_rows
@@ -76,11 +76,7 @@ def decide(
             f"every label is {option!r}, so the labels cannot show how texts differ. Label more "
             "texts."
         )
-    if not fit.has_draws:
-        raise InputError(
-            "decisions need posterior draws. Fit a stack with channels, such as Cordial, and use "
-            'an inference method other than "mode".'
-        )
+    require_draws(fit, "decisions need")
     losses = _weigh_errors(rule, fit.scale)
     probs, labelled = predict(fit, texts)[0], np.zeros(len(texts.labels), bool)
     if rows is not None:

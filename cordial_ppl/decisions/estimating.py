@@ -14,7 +14,7 @@ from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.labelling import by_text, sum_at
 from cordial_ppl.data.ratings import state
 from cordial_ppl.decisions.corpus import Cells, Corpus
-from cordial_ppl.decisions.corpus_draws import PosteriorDraws, sum_draws
+from cordial_ppl.decisions.corpus_draws import PosteriorDraws, require_draws, sum_draws
 from cordial_ppl.decisions.drift import compare
 from cordial_ppl.decisions.effects import CORPUS_SCALE, GROUP_SCALE
 from cordial_ppl.decisions.estimates.clusters import GROUPS, fit_by_cluster, number_clusters
@@ -79,11 +79,7 @@ def estimate(
         )
     texts = enter(fit, logits, covariates)
     draws = int(check_number("draws", draws, 2, whole=True))
-    if not fit.has_draws:
-        raise InputError(
-            "an estimate needs posterior draws. Fit a stack that has channels, such as Cordial, "
-            'and use an inference method other than "mode".'
-        )
+    require_draws(fit, "an estimate needs")
     labels, rows, of_label = check_rows(fit, texts.logits, rows)
     columns = {noun: aligned(logits, getattr(question, noun), noun) for noun in COLUMNS}
     read = ~texts.unread
