@@ -62,10 +62,6 @@ class Decisions:
         names, numbers = np.unique(self.decision[~self.labelled], return_counts=True)
         return dict(zip(names.tolist(), numbers.tolist(), strict=True))
 
-    def __repr__(self) -> str:
-        """Return the decisions as text."""
-        return self.text()
-
     def text(self, chosen: bool = False) -> str:
         """Return the decisions by number, the expected results, and a check against labels.
 
@@ -109,3 +105,5 @@ class Decisions:
                 f"or {self.gain * (free - self.unread):.2g} in total."
             )
         return "\n".join(lines)
+
+    __repr__ = text

@@ -106,10 +106,6 @@ class Monitored(NamedTuple):
         needed = max(size, LEAST * self.length - size)
         return max(1, ceil(self.texts * ((width / needed) ** 2 - 1)))
 
-    def __repr__(self) -> str:
-        """Return the answer in words."""
-        return self.describe()
-
     def describe(self, scale: Scale | None = None) -> str:
         """Describe the answer in words; pass a scale to use other option names than the fit's."""
         names = self.names if scale is None else scale.options
@@ -153,6 +149,8 @@ class Monitored(NamedTuple):
                 f"{self.others.scores[0]:.2f}; p = {self.others.p:.2g})"
             )
         return "\n  ".join(lines)
+
+    __repr__ = describe
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as JSON-compatible values."""

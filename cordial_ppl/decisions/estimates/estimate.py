@@ -37,10 +37,6 @@ COMPARED = "to_best", "to_best_low", "to_best_high", "resolved", "p_best"
 class Estimate(Comparison):
     """Estimates for a corpus and groups of its texts; see `Comparison` for the attributes."""
 
-    def __repr__(self) -> str:
-        """Return the estimates as text."""
-        return self.text()
-
     @property
     def warnings(self) -> tuple[str, ...]:
         """List warnings about the estimates."""
@@ -102,6 +98,8 @@ class Estimate(Comparison):
                 cells.append((name, *sizes, *_cells(each.mean), *passing))
             lines += ["", *align((by, "texts", "labels", "mean", "", *rates), *cells)]
         return "\n".join(lines)
+
+    __repr__ = text
 
     def ranked_text(self, by: str = "group") -> str:
         """Return the ranked groups, with differences from the best; `by` names the grouping."""
