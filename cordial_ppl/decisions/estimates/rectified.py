@@ -195,12 +195,11 @@ def _population_variance(
 
 def _correlation(values: np.ndarray, units: np.ndarray) -> float | None:
     """Estimate how alike values of a cluster are (the analysis of variance's correlation)."""
-    count = np.bincount(units)
-    count, groups = count[count > 0], int(np.sum(count > 0))
-    within, between = len(values) - groups, groups - 1
+    units, count = np.unique(units, return_inverse=True, return_counts=True)[1:]
+    within, between = len(values) - len(count), len(count) - 1
     if within < 1 or between < 1:
         return None
-    means = np.bincount(units, values) / np.maximum(np.bincount(units), 1)
+    means = np.bincount(units, values) / count
     inner = np.sum((values - means[units]) ** 2) / within
     outer = np.sum((means[units] - values.mean()) ** 2) / between
     typical = (len(values) - count @ count / len(values)) / between
@@ -286,9 +285,8 @@ def _finite(values: Any, name: str) -> Float64[np.ndarray, " n"]:
     numbers = as_numbers(values, name)
     wrong = np.flatnonzero(~np.isfinite(numbers.ravel()))
     if numbers.ndim != 1 or not numbers.size or wrong.size:
-        where = f" in {name_rows(wrong)}" if wrong.size else ""
+        more = f" with non-finite values in {name_rows(wrong)}" if wrong.size else ""
         raise InputError(
-            f"{name} must be an array [n] of finite numbers; got shape {list(numbers.shape)}"
-            f"{' with non-finite values' if where else ''}{where}."
+            f"{name} must be an array [n] of finite numbers; got shape {list(numbers.shape)}{more}."
         )
     return numbers
