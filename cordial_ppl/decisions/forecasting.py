@@ -185,8 +185,7 @@ class Forecast:
 
     def say_needed(self, width: float) -> str:
         """Return the labels needed for a width: "You need about 60 labels (40 to 110) ..."."""
-        needed = self.needed(width)
-        if needed is None:
+        if (needed := self.needed(width)) is None:
             return self.text
         if needed.value <= self.labels:
             return f"Your {self.labels} labels probably determine the mean to within ±{width:g}"

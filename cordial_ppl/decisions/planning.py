@@ -122,8 +122,7 @@ def plan(
             f"n must be a whole number from 1 to {free} (the number of {which}); got {quote(n)}."
         )
     scores = expected_scores(logits, scale)
-    read = ~np.isnan(scores)
-    if read.any():
+    if (read := ~np.isnan(scores)).any():
         _warn_of_sameness(logits[read], scores[read], scale)
     has_label = np.isin(np.arange(len(scores)), labelled_rows)
     rng = np.random.default_rng(check_seed(seed))

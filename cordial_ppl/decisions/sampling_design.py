@@ -30,9 +30,7 @@ def read_design(read: LabelledReadings) -> tuple[dict[str, Any], str]:
     table, labels, rows = read
     design, weighed = dict[str, Any](), ""
     columns, by = labels.columns, labels.planned_by
-    names = columns.free
-    planned = "stratum" in names
-    if planned:
+    if planned := "stratum" in columns.free:
         scores = expected_scores(table.logits, table.scale)
         design["strata"] = score_strata(scores, len(labels.first))
     if by is not None:
@@ -44,11 +42,10 @@ def read_design(read: LabelledReadings) -> tuple[dict[str, Any], str]:
             design["strata"] = groups
         design["probabilities"] = shares
         weighed = f"the labelled share of each {by}, as {columns.path} was planned by {by}."
-    elif "probability" in names:
+    elif "probability" in columns.free:
         with naming(columns.path):
             shares = finite(columns, "probability")
-            wrong = ((shares <= 0) | (shares > 1)).nonzero()[0]
-            if wrong.size:
+            if (wrong := ((shares <= 0) | (shares > 1)).nonzero()[0]).size:
                 raise InputError(
                     "column 'probability' must be each text's chance of being labelled, in (0, "
                     f"1]; got {shares[wrong[0]]:g} in {name_rows(wrong, columns.where)}. Rename "

@@ -77,8 +77,7 @@ class Estimate(Comparison):
                 "nothing is known about groups that have neither readings nor labels "
                 f"({list_names(self.unheard)}). Label some texts from these groups."
             )
-        unlabelled = [name for name, group in self.groups.items() if not group.labels]
-        if unlabelled:
+        if unlabelled := [name for name, group in self.groups.items() if not group.labels]:
             result.append(
                 f"estimates for groups without labels ({list_names(unlabelled)}) are extrapolated."
             )
@@ -123,8 +122,7 @@ class Estimate(Comparison):
             f"{1 / WRONG / (1 - self.level):.0f} is expected to be in the wrong order."
         )
         lines = [*self._write_whole(), "", *table, "", separated, rule]
-        needed = self._find_needed()
-        if needed:
+        if needed := self._find_needed():
             pair, told = (best, self.ranking[1]), say_decided(needed, " for these two groups")
             lines.append(f"{' against '.join(map(quote, pair))}: {told}.")
         return "\n".join(lines)
