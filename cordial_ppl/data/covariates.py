@@ -43,8 +43,8 @@ def as_covariates(
     if needed is not None and (other := [name for name in columns if name not in needed]):
         problem = "has a different number of entries than in the fit"
         raise InputError(f"covariate {quote(other[0].partition('[')[0])} {problem}.")
-    checked: dict[str, np.ndarray] = {}
-    for name in columns if needed is None else needed:
+    names = list(columns) if needed is None else needed
+    for name in names:
         if name not in columns:
             raise InputError(f"covariate {name!r} is missing. Pass one value per text.")
         noun, column = f"covariate {quote(name)}", columns[name]
@@ -52,9 +52,8 @@ def as_covariates(
         wrong, rule = find_wrong(column, (levels or {}).get(name))
         if wrong.size:
             value = f"{column[wrong[0]]:g} in row {wrong[0]}"
-            raise InputError(f"covariate {quote(name)} must contain only {rule}; found {value}.")
-        checked[name] = column
-    return checked
+            raise InputError(f"{noun} must contain only {rule}; found {value}.")
+    return {name: columns[name] for name in names}
 
 
 def split_vectors(name: str, cells: np.ndarray) -> dict[str, np.ndarray]:
