@@ -1,6 +1,7 @@
 """The rating scale: K ordered options; labels become positions 0..K-1, and positions labels."""
 
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Set, Sized
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -269,10 +270,9 @@ class Scale:
     @cached_property
     def _folded(self) -> dict[str, int]:
         """Map names without capitals and blanks to positions, where these tell options apart."""
-        places: dict[str, set[int]] = {}
-        for name, position in self._positions.items():
-            places.setdefault(_fold(name), set()).add(position)
-        return {name: min(group) for name, group in places.items() if len(group) == 1}
+        places = {(_fold(name), position) for name, position in self._positions.items()}
+        counts = Counter(name for name, _ in places)
+        return {name: position for name, position in places if counts[name] == 1}
 
     @property
     def _counting(self) -> bool:
