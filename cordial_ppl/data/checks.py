@@ -57,8 +57,7 @@ def check_cells(noun: str, cells: Any, count: int) -> list[str]:
     column = [*check_list(noun, unmasked(cells))]
     if len(column) != count or any(map(np.ndim, column)):
         raise InputError(f"{noun} must have one name for each of {count} texts; got {len(column)}.")
-    empty = [row for row, cell in enumerate(column) if is_missing(cell)]
-    if empty:
+    if empty := [row for row, cell in enumerate(column) if is_missing(cell)]:
         raise InputError(f"{noun} are missing in {name_rows(empty)}.")
     names = [*map(str, column)]
     warn_of_lookalikes(noun, names)

@@ -36,8 +36,7 @@ def readings_from_probabilities(p: Any, *, source: Source = GIVEN) -> Float64[np
     table.reject(~((probs >= 0) & np.isfinite(probs)), "probabilities must be between 0 and 1")
     with np.errstate(over="ignore"):
         totals = probs.sum(axis=1)
-    off = np.flatnonzero(np.abs(totals - 1) > SUM_TOLERANCE)
-    if off.size:
+    if (off := np.flatnonzero(np.abs(totals - 1) > SUM_TOLERANCE)).size:
         raise InputError(
             f"probabilities in {name_rows(off, table.where)} do not sum to one (first sum: "
             f"{totals[off[0]]:.6g}). Divide each row by its sum, or pass logits or counts instead."

@@ -179,5 +179,4 @@ def _find_ratings(
     # 17 of 20 are like 2 of 2: of several totals that suit a text, the one that suits most texts.
     likely = np.argsort(-suits.sum(axis=1), kind="stable")
     total = totals[likely[suits[likely].argmax(axis=0)]][:, None]
-    counts = np.rint(probs * (total + PSEUDO_COUNT * size) - PSEUDO_COUNT)
-    return counts / total, "ratings"
+    return np.rint(probs * (total + PSEUDO_COUNT * size) - PSEUDO_COUNT) / total, "ratings"

@@ -98,8 +98,7 @@ def as_logits_of_readers(
         raise InputError(
             f"logits must cover {len(names)} judges ({', '.join(names)}); found {table.shape[1]}."
         )
-    unread = np.flatnonzero(is_unread(table))
-    if unread.size and not gaps:
+    if (unread := np.flatnonzero(is_unread(table))).size and not gaps:
         raise InputError(f"every text needs a reading; no judge rated {name_rows(unread)}.")
     for number, name in enumerate(names):
         source = Source(lambda row, name=name: f"row {row} of {name!r}")

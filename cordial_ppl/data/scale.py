@@ -310,8 +310,7 @@ class Scale:
 
     def _complaint(self, cells: Any, codes: list, where: Where | None, noun: str) -> InputError:
         bad = [i for i, code in enumerate(codes) if code is None]
-        empty = [i for i in bad if is_missing(cells[i])]
-        if empty:
+        if empty := [i for i in bad if is_missing(cells[i])]:
             rows = name_rows(empty, where)
             return InputError(f"{noun} are missing in {rows}. Remove rows without a value.")
         rows_of: dict[str, list[int]] = {}
