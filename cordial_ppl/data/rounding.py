@@ -83,8 +83,7 @@ def round_as_chosen(
     positions: Float64[np.ndarray, " n"], scale: Scale, how: str | None, where: Where, noun: str
 ) -> Rounded:
     """Round positions as is chosen; refuse those between options if nothing is."""
-    between = np.flatnonzero(positions % 1)
-    if how is None and between.size:
+    if how is None and (between := np.flatnonzero(positions % 1)).size:
         raise SettingNeeded(
             f"{noun} must be options; found {between.size} of {len(positions)} between two "
             f"options, for example {scale.at(positions[between[:1]])[0]:g} in "

@@ -191,8 +191,7 @@ class Scale:
             label = str(int(label) if {*(self.numbers or ())} == {0, 1} else label)
         if not isinstance(label, str):
             return None
-        position = self._positions.get(_composed(label.strip()))
-        return self._folded.get(_fold(label)) if position is None else position
+        return self._positions.get(_composed(label.strip()), self._folded.get(_fold(label)))
 
     def counted(self, labels: Iterable[Any], noun: str = "labels") -> "Scale":
         """Find out how numbers count options that are words, from 0 or from 1.
@@ -280,8 +279,7 @@ class Scale:
         return is_counting(list(self.numbers or ()))
 
     def _position(self, label: Any) -> int | None:
-        position = self.named(label)
-        if position is not None:
+        if (position := self.named(label)) is not None:
             return position
         number = _count(label)
         if number is None or not is_exact(label) or self._may_be_thousands(label):
