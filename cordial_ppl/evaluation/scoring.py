@@ -38,9 +38,8 @@ judge states, row by row, and why a fit failed."""
 
 def with_saturated(task: Task) -> Labelled:
     """Return the report texts, and after them one saturated reading for each class."""
-    size = task.scale.size
     covariates = {
-        name: np.append(values, np.full(size, task.pool.covariates[name].mean()))
+        name: np.append(values, np.full(task.scale.size, task.pool.covariates[name].mean()))
         for name, values in task.report.covariates.items()
     }
     extremes = saturated_readings(task.pool.logits)

@@ -123,8 +123,7 @@ def take_trial(
     if labels is None:
         raise InputError("only one of logits and labels was passed. Pass both or neither.")
     size = readings.shape[-1]
-    codes = Scale.default(size).encode(labels)
-    if len(codes) > len(readings):
+    if len(codes := Scale.default(size).encode(labels)) > len(readings):
         raise InputError(f"got {len(readings)} rows of logits but {len(codes)} labels.")
     with naming(f"channel {channel.name!r}"):
         needed, levels = find_covariates(channel, size), count_levels(channel)
