@@ -60,8 +60,7 @@ def learning_curve(scores: "pl.DataFrame", *, ax: Axes | None = None) -> Axes:
             axis.fill_between(n, mean - error, mean + error, color=color, alpha=0.2, lw=0)
         budgets = table["n"].unique().sort().to_list()
         _count_labels(axis, budgets, map(str, budgets))
-        axis.set_xlabel("number of labels")
-        axis.set_title(literal(", ".join(pairs[0])))
+        axis.set(xlabel="number of labels", title=literal(", ".join(pairs[0])))
         axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
     return axis
 
@@ -112,10 +111,9 @@ def forecast(forecast: Forecast, *, ax: Axes | None = None) -> Axes:
 
 def _count_labels(axis: Axes, numbers: Sequence[int], names: Iterable[str]) -> None:
     """Put numbers of labels below an axis of log losses, on a scale of ratios."""
-    axis.set_xscale("log")
+    axis.set(xscale="log", ylabel="log loss (nats)")
     axis.set_xticks(numbers, list(names))
     axis.minorticks_off()
-    axis.set_ylabel("log loss (nats)")
 
 
 def decisions(made: Decisions, *, ax: Axes | None = None) -> Axes:

@@ -111,6 +111,7 @@ def name_options(axis: Any, scale: Scale, places: Sequence[float] | None = None)
         scale: the options.
         places: where they stand; by default where their values do.
     """
+    from matplotlib.artist import setp
     from matplotlib.ticker import NullLocator
 
     where = scale.values if places is None else places
@@ -119,8 +120,7 @@ def name_options(axis: Any, scale: Scale, places: Sequence[float] | None = None)
     axis.set_ticks([where[k] for k in ranked], names)
     if axis.axis_name == "x" and sum(map(len, names)) > ROOM:
         axis.set_tick_params(rotation=35, pad=1)
-        for label in axis.get_ticklabels():
-            label.set(ha="right", rotation_mode="anchor")
+        setp(axis.get_ticklabels(), ha="right", rotation_mode="anchor")
     axis.set_minor_locator(NullLocator())
 
 

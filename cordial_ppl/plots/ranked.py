@@ -70,8 +70,7 @@ def groups(made: Estimate, *, by: str = "group", ax: Axes | None = None) -> Axes
         axis.set_yticks(range(len(names)), labels)
         axis.set_ylim(-0.7, len(names) - 0.3)
         kind = "texts like these" if made.of == TARGETS[0] else "these texts"
-        axis.set_xlabel(f"mean label of {kind}, {interval}")
-        axis.set_ylabel(f"{literal(by)} (labels{cut})")
+        axis.set(xlabel=f"mean label of {kind}, {interval}", ylabel=f"{literal(by)} (labels{cut})")
     return axis
 
 
@@ -132,7 +131,6 @@ def weights(calibrator: Stack | Fusion, *, ax: Axes | None = None) -> Axes:
                 bars = axis.barh(rows, [ranked[k][1] for k in rows], color=color, label=kind)
                 axis.bar_label(bars, fmt="%.2f", padding=2, fontsize="small")
         axis.set_yticks(range(len(ranked)), [literal(name) for name, _ in ranked])
-        axis.set_xlim(0, 1.15 * ranked[-1][1])
-        axis.set_xlabel("weight")
+        axis.set(xlim=(0, 1.15 * ranked[-1][1]), xlabel="weight")
         axis.legend(loc="lower right")
     return axis

@@ -147,7 +147,6 @@ def label_shares(
         axis.plot(places - 0.15, before, color=RAW, marker="s", label="as stated", **marks)
         axis.plot(places + 0.15, after, color=OURS, marker="o", label="calibrated", **marks)
         name_options(axis.xaxis, scale, places.tolist())
-        axis.set_ylim(0, None)
-        axis.set(xlabel="option", ylabel="share of texts")
+        axis.set(xlabel="option", ylabel="share of texts", ylim=(0, None))
         axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     return axis
