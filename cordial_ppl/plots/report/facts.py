@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import compress
+from itertools import compress, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -232,6 +232,8 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
         chosen = np.flatnonzero(unseen | few)
         scored, predicted = texts.labelled.take(chosen), probs[texts.rows[chosen]]
     drift = answers.check_readings(fit, texts.logits)
+    # Somebody has two labels of a text if one between two options was split.
+    single = len({*zip(texts.rows.tolist(), texts.people or (), strict=False)}) == len(texts.rows)
     return Facts(
         calibrator=calibrator,
         texts=texts,
@@ -248,7 +250,7 @@ def gather(calibrator: Stack, texts: TaskTexts) -> Facts:
         drift=None if np.array_equal(sketch(texts.logits), fit.sketch) else drift,
         check=check_labels(fit, others) if others.count >= FEW else None,
         biases=_find_bias(fit, entered),
-        agreement=_agree(fit, texts, raw, probs) if texts.people and not _is_split(texts) else None,
+        agreement=_agree(fit, texts, raw, probs) if single else None,
     )
 
 
@@ -263,17 +265,11 @@ def _find_bias(fit: Fit, texts: TaskTexts) -> Sequence[Bias]:
     return answers.find_bias(fit, columns)
 
 
-def _is_split(texts: TaskTexts) -> bool:
-    """Tell whether somebody gave a text two labels, the halves of one between two options."""
-    return len({*zip(texts.rows.tolist(), texts.people or (), strict=False)}) < len(texts.rows)
-
-
 def _agree(fit: Fit, texts: TaskTexts, raw: np.ndarray, probs: np.ndarray) -> Agreement:
     """Measure how people agree with one another, and with the judge: out of fold, if of the fit."""
     names, predicted = salt_texts(texts.labelled.texts, fit.labelled.salt).tolist(), probs.copy()
-    unknown = np.full(len(fit.labelled.texts), np.nan)[:, None]
-    folds = unknown if fit.out_of_fold is None else fit.out_of_fold
-    fitted = dict(zip(fit.labelled.texts.tolist(), folds, strict=True))
+    folds = repeat(np.nan) if fit.out_of_fold is None else fit.out_of_fold
+    fitted = dict(zip(fit.labelled.texts.tolist(), folds, strict=False))
     for row, name in zip(texts.rows, names, strict=True):
         predicted[row] = fitted.get(name, probs[row])
     votes, first, _ = tabulate(fit.scale.decode(texts.labels), texts.rows, texts.people)
