@@ -5,7 +5,6 @@
 
 import platform
 from importlib.metadata import version
-from importlib.resources import files
 
 from cordial_ppl.data.numerals import parse_number
 from cordial_ppl.decisions.judge import Fault, number
@@ -58,7 +57,6 @@ def make_page(facts: Facts, *, of: str) -> str:
     page = environment.get_template("page.html").render(
         facts=facts,
         of=of,
-        style=files("cordial_ppl.plots.report").joinpath("style.css").read_text("utf-8"),
         pictures=draw_pictures(facts),
         floor=FLOOR,
         # Words have their positions from 0 as values.
