@@ -126,8 +126,7 @@ def weights(calibrator: Stack | Fusion, *, ax: Axes | None = None) -> Axes:
     ranked = sorted(fit.weights.items(), key=lambda item: item[1])
     with drawing(ax, height=0.5 + 0.17 * len(ranked)) as axis:
         for kind, color, wanted in ((kinds[0], OURS, True), (kinds[1], CHANNEL, False)):
-            rows = [k for k, (name, _) in enumerate(ranked) if (name in single) is wanted]
-            if rows:
+            if rows := [k for k, (name, _) in enumerate(ranked) if (name in single) is wanted]:
                 bars = axis.barh(rows, [ranked[k][1] for k in rows], color=color, label=kind)
                 axis.bar_label(bars, fmt="%.2f", padding=2, fontsize="small")
         axis.set_yticks(range(len(ranked)), [literal(name) for name, _ in ranked])

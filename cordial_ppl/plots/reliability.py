@@ -120,8 +120,7 @@ def thresholds(
     """
     shares = as_probabilities(probs)
     scale = Scale.of(options, shares.shape[1])
-    codes = scale.encode(labels)
-    if len(codes) != len(shares):
+    if len(codes := scale.encode(labels)) != len(shares):
         raise InputError(f"got {len(shares)} rows of probabilities but {len(codes)} labels.")
     weights = as_weights(sample_weight, np.arange(len(codes)))
     with drawing(ax) as axis:
