@@ -35,8 +35,7 @@ def _read_config(command: App, names: tuple[str, ...], arguments: ArgumentCollec
 
     A plain key is an option of any command; a section, named like a command, holds its options.
     """
-    path = next((token.value for token in arguments["--config"].tokens), None)
-    if path is None:
+    if (path := next((token.value for token in arguments["--config"].tokens), None)) is None:
         return
     try:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))

@@ -19,6 +19,7 @@ ROWS = 5
 ANSWER = "Regular expression for the text before each rating, if ratings are not found without it."
 TEXTS = f"Table {shared.TABLE}: item_id, text, and any other columns that the prompt uses."
 
+LABELS_OUT = shared.option(f"Table of labels to write {shared.TABLE}.", "LABELS", shared.FILES)
 After = Annotated[str | None, shared.option(ANSWER, "REGEX", shared.ADVANCED)]
 Field = Annotated[str | None, Parameter(metavar="FIELD")]
 Fields = Annotated[str | None, Parameter(metavar="FIELD,...")]
@@ -69,10 +70,7 @@ def read(
     *,
     fields: Chosen = Chosen(),
     output: Annotated[shared.Written | None, shared.Out, shared.TABLE_OUT] = None,
-    labels: Annotated[
-        shared.Written | None,
-        shared.option(f"Table of labels to write {shared.TABLE}.", "LABELS", shared.FILES),
-    ] = None,
+    labels: Annotated[shared.Written | None, LABELS_OUT] = None,
     spell: shared.Spellings = (),
 ) -> Result:
     """Extract a table of readings and a table of labels from a log of judgments.

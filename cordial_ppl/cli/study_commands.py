@@ -16,6 +16,8 @@ from cordial_ppl.cli.output import Result
 from cordial_ppl.errors import InputError, count
 from cordial_ppl.runtime.progress import doing
 
+DEVICE = Parameter(metavar="DEVICE", group=options.ADVANCED)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tasks(BothColumns):
@@ -140,9 +142,7 @@ class Comparison:
     seed: options.Seed = 0
     engine: options.Engine = "local"
     "Run on this machine (`local`) or on the cluster at RAY_ADDRESS (`ray`)."
-    device: Annotated[
-        Literal["auto", "host", "accelerator"], Parameter(metavar="DEVICE", group=options.ADVANCED)
-    ] = "auto"
+    device: Annotated[Literal["auto", "host", "accelerator"], DEVICE] = "auto"
     "Where to fit: host, accelerator, or auto (an accelerator if JAX finds one)."
 
 
