@@ -58,8 +58,7 @@ def cache_programs() -> Path | None:
     """
     if chosen := os.environ.get(CHOSEN):
         return Path(chosen)
-    path = cache_directory()
-    if path is None:
+    if (path := cache_directory()) is None:
         return None
     # Beyond the links that lead there, so that nobody can turn them.
     path = Path(os.path.realpath(path))

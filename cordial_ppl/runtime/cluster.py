@@ -36,8 +36,7 @@ def run_on_ray[R](
         ray = import_module("ray")
     except ImportError as error:
         raise InputError('--engine ray needs Ray. Run pip install "cordial-ppl[ray]".') from error
-    started = not ray.is_initialized()
-    if started:
+    if started := not ray.is_initialized():
         ray.init(log_to_driver=False, logging_level=logging.ERROR)
     try:
         task, stored = ray.remote(_run), ray.put(shared)

@@ -126,8 +126,7 @@ def doing(
         quiet |= os.environ.get(VARIABLE, "1") in ("", "0") or parent_process() is not None
         if not quiet:
             _display.start()
-    display = _display if main else None
-    if display:
+    if display := _display if main else None:
         display.stages.append(stage)
     try:
         yield stage
