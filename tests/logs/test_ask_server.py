@@ -295,6 +295,9 @@ def test_failures_are_named_and_the_rest_is_kept(ask, server, monkeypatch, told,
     [
         (TOO_LONG, (0, 1, 7)),
         ((403, {"error": "flagged"}), (5,)),
+        ((403, {"error": "Content violates usage guidelines. API key ID: k"}), (5,)),
+        # Those that are tried first are not side by side.
+        (TOO_LONG, (0, 1, 2)),
         ((200, completion(3, logprobs=False)), (5,)),
     ],
 )

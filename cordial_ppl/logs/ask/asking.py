@@ -83,16 +83,19 @@ def ask_texts(
         doing("asking", len(waiting), "answers") as stage,
         ThreadPoolExecutor(model.concurrency) as pool,
     ):
-        # The first ones, alone, show whether the key, the model and the address are right.
+        # A few, alone, show whether the key, the model and the address are right; they stand apart,
+        # as texts side by side may all be refused.
         works, tried = any(_find_failure(rows[key]) is None for key in {*asked} & {*rows}), []
+        probes = waiting[:: max(1, len(waiting) // FIRST)][:FIRST]
         try:
-            while not works and len(tried) < min(FIRST, len(waiting)):
-                tried.append(ask(waiting[len(tried)]))
+            while not works and len(tried) < len(probes):
+                tried.append(ask(probes[len(tried)]))
                 works = _find_failure(tried[-1]) is None
             if tried and not works:
                 item, failure = asked[tried[0]["key"]][0], _find_failure(tried[0])
                 raise ServerError(f"no usable answer for {item!r} ({failure}).")
-            rest = pool.map(lambda key: keep(ask(key)), waiting[len(tried) :])
+            left = [key for key in waiting if key not in probes[: len(tried)]]
+            rest = pool.map(lambda key: keep(ask(key)), left)
             for number, _ in enumerate(chain(map(keep, tried), rest), 1):
                 stage.reach(number)
         except BaseException:

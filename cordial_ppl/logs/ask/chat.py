@@ -13,8 +13,12 @@ from cordial_ppl.logs.rows import STUMBLES, load
 ADDRESS = re.compile(r"(https?)://(\[[\da-fA-F:.]+\]|[\w.-]+)(?::\d+)?(?:/[^?#@\s]*)?")
 """An address with neither a user nor a query, in which a key may hide; its scheme and host."""
 
-ACCOUNT = re.compile("key|limit|quota|billing|permission|country|region|territory", re.IGNORECASE)
-"""What a refusal names that is of an account, not of a text."""
+ACCOUNT = re.compile(
+    "^(?!.*(?:violat|flagged|moderat|safety))"
+    ".*(?:key|limit|quota|billing|permission|country|region|territory)",
+    re.IGNORECASE,
+)
+"""Matches a refusal that is of an account; one of a text may name the account's key, too."""
 
 TIMEOUT, RETRIES, LARGEST = 300.0, 5, 2**24
 """Seconds to wait for an answer, how often `openai` repeats a request that may yet succeed, and
