@@ -38,7 +38,9 @@ def open_calibrator(path: str | Path, rating_range: Ends = None) -> Callable[[An
     if not isinstance(fitted, Stack):
         raise InputError(f"{path} is a {type(fitted).__name__}. Use a file from `cordial fit`.")
     scale, reader = fitted.fit_.scale, reader_of(fitted.fit_)
-    if reader is not None and not reader.hard:
+    # In a range of two options, a rating is read as a probability.
+    scaled = rating_range is not None and scale.size == 2
+    if reader is not None and not (reader.hard or scaled):
         raise InputError(
             f"{path} was fitted to {reader.kind}, but evaluation tools provide one rating per "
             "text. Fit a calibrator to ratings, such as those that `cordial read` extracts."

@@ -130,6 +130,16 @@ def test_a_scorer_of_inspect(path, tmp_path):
     assert metrics["mean"].value == pytest.approx((scores["5"].value + scores["2"].value) / 2)
 
 
+def test_ratings_in_a_range_of_two_options_are_opened(tmp_path):
+    grades, chosen = [*range(2, 100, 5)], {"options": ["no", "yes"], "rating_range": (0, 100)}
+    logits = cp.readings_from_ratings(grades, **chosen)
+    fitted = cp.Cordial(["no", "yes"]).fit(logits, [int(grade > 60) for grade in grades])
+    fitted.save(tmp_path / "pass.cordial")
+    calibrate = open_calibrator(tmp_path / "pass.cordial", rating_range=(0, 100))
+    one = cp.readings_from_ratings([70], **chosen)
+    assert calibrate(70)["mean"] == pytest.approx(fitted.predict_proba(one)[0, 1])
+
+
 def test_a_metric_of_deepeval(path, monkeypatch):
     monkeypatch.setenv("DEEPEVAL_TELEMETRY_OPT_OUT", "YES")
     metrics, cases = map(pytest.importorskip, ("deepeval.metrics", "deepeval.test_case"))
