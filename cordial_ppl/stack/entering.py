@@ -67,7 +67,8 @@ def label_rows(
         )
     data, cells = replace(entered, texts=as_texts(texts, count)), None
     if codes is None:
-        if (names := column_names(labels)) is not None:
+        names, others = column_names(labels), column_names(weights)
+        if names is not None and others is not None and {*names} == {*others}:
             with naming("sample_weight"):
                 check_columns(weights, names, ())
         codes, rows, columns = list_labels(labels, scale)

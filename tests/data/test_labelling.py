@@ -120,6 +120,9 @@ def test_a_table_of_annotators_is_its_labels_one_by_one():
     named = pandas.DataFrame(each, columns=["a", "b", "c"])
     again = cp.LogitStack().fit(logits, frame, sample_weight=named)
     np.testing.assert_array_equal(again.predict_proba(TEST), found.predict_proba(TEST))
+    renamed = named.rename(columns="weight_{}".format)
+    again = cp.LogitStack().fit(logits, frame, sample_weight=renamed)
+    np.testing.assert_array_equal(again.predict_proba(TEST), found.predict_proba(TEST))
     with pytest.raises(cp.InputError, match="sample_weight: expected columns a, b, c.* got c, b"):
         cp.LogitStack().fit(logits, frame, sample_weight=named[["c", "b", "a"]])
 
