@@ -51,7 +51,8 @@ def lay_out(columns: Columns, label: Sequence[str] = (), annotator: str | None =
         if len(others) > 1 and columns.collect((empty & ~pl.all_horizontal(others)).any()).item():
             listed = list_names(alike)
             problem = f"{columns.path}: column 'label' is empty in rows where {listed} have labels."
-            raise SettingNeeded(problem, "Name all columns with labels", "label", tuple(alike))
+            advice = "Name 'label' to use it alone, or all columns with labels"
+            raise SettingNeeded(problem, advice, "label", tuple(alike))
     names: Sequence[str] = label or (["label"] if cells or len(people) < 2 else people)
     names = find_columns(columns, names, "label", LABELS)
     if len(names) == 1:

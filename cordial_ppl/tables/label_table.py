@@ -184,7 +184,7 @@ def read_labels(path: str | Path, scale: Scale, same: bool = False, **chosen: An
     if same:
         fields = {"item_id", "task", "label", "annotator", "user", spell(columns, annotator or "")}
         label = pl.struct(*map(named, fields & columns.schema.keys()))
-        columns = columns.filter(label.is_first_distinct())
+        columns = columns.filter(label.is_last_distinct())
     drawn = _list_chosen(columns)
     columns = skip_blank(columns, "label", scale)
     unfilled = len(drawn - _list_chosen(columns))

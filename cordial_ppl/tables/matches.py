@@ -127,7 +127,7 @@ def _check_tasks(readings: ReadingTable, labels: LabelTable, rows: Int64[np.ndar
     )
     tasks = [*dict.fromkeys(here)]
     for number, (row, task) in enumerate(zip(rows, there if here else (), strict=False)):
-        if task not in ("", here[row]):
+        if task and here[row] and task != here[row]:
             item, where = quote(labels.item_ids[number]), labels.columns.where(number)
             problem = f"{readings.columns.path} has task {here[row]!r} for {item}, but"
             problem = f"{problem} {labels.columns.path} has task {task!r} ({where})."

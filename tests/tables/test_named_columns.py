@@ -288,6 +288,10 @@ def test_labels_that_rows_of_several_judges_repeat_count_once(text):
         with pytest.warns(CordialWarning, match="skipped 3 of 12 rows"):
             _, labelled, rows = read_labelled(path, path, **how, **chosen)
         assert rows.tolist() == [*range(9)] and (labelled.weights == 1).all()
+    rows = [f"{i},{judge},{i % 7},ann,{i % 3},label,{i + 1}" for i in range(12) for judge in "jk"]
+    names = "item_id,judge,score,annotator,label,label_event,label_row"
+    answers = text("answers.csv", names, *rows)
+    assert len(read_labelled(answers, answers, reader="judge=k", **chosen)[1].labels) == 12
     with (
         pytest.warns(CordialWarning, match="skipped 6 of 24 rows"),
         pytest.raises(SettingNeeded, match="annotator='COLUMN'"),

@@ -151,6 +151,9 @@ def test_tasks_of_readings_and_labels_are_compared(text):
             read_labelled(readings, half)
         assert (raised.value.setting, raised.value.value) == ("task", "tone")
     assert read_labelled(tone, half, task="tone")[2].tolist() == [0]
+    blank = text("blank.csv", lines[0], "a,,.2,.8", "b,tone,.6,.4")
+    with pytest.warns(CordialWarning, match="2 tasks"):
+        assert read_labelled(blank, text("t.csv", "item_id,task,label", "a,tone,1"))[2] == [0]
 
 
 def test_labels_of_one_task(text):
