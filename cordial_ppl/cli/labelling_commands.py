@@ -19,7 +19,7 @@ from cordial_ppl.cli.command import command
 from cordial_ppl.cli.estimate_commands import read_grouping
 from cordial_ppl.cli.options import BothColumns, Column, Columns, Fitting
 from cordial_ppl.cli.output import Result, as_table, draw, interrupting, say
-from cordial_ppl.errors import InputError, SettingNeeded, count, naming
+from cordial_ppl.errors import InputError, SettingNeeded, count, naming, warn
 from cordial_ppl.runtime.progress import doing
 
 
@@ -138,9 +138,9 @@ def _forecast(wanted: Wanted, readings: Path, table: Any, fitted: Any) -> tuple[
     fit, width = fitted.fit_, wanted.width
     texts = as_texts(table.item_ids, len(table))
     if fit.labelled.texts.max() >= 0 and not fit.labelled.has(texts).any():
-        raise InputError(
-            f"{readings} has none of the texts that were labelled for {wanted.more}, so those "
-            "labels cannot forecast its mean. Pass a table that includes the labelled texts."
+        warn(
+            f"{readings} has none of the texts that were labelled for {wanted.more}, so the "
+            "forecast does not hold for its mean. If it has them, fit with their item_id as texts."
         )
     warn_of_kind(wanted.more, fit, readings, table)
     forecast = fitted.forecast(table.logits, table.covariates(fit.covariates, fit.levels))

@@ -1,6 +1,7 @@
 """Sheets: tables that people fill in with labels, and that are read as labels then."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,8 @@ def write_plan(
         grouping: The group of each text, with the column that names it; None without groups.
     """
     (rows, labels), (groups, by) = labelled, grouping
+    if labels is not None and not labels.several:  # Planned rows would name nobody.
+        labels = replace(labels, annotators=None)
     every, names = [*rows, *made.rows.tolist()], groups or [""] * len(table)
     drawn, listed = [*dict.fromkeys(every)], _list_labels(labels, 0, len(made.rows), table.scale)
     shares = dict(zip(drawn, share_drawn([names[row] for row in drawn], names), strict=True))
