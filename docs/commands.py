@@ -36,7 +36,8 @@ class Recorder:
 
     def render_usage(self, console: Any, options: Any, usage: Any) -> None:
         """Keep how the command is called."""
-        self.words.append(f"```text\n{str(usage).removeprefix('Usage: ').strip()}\n```")
+        words = str(usage).removeprefix("Usage: ").replace("[ARGS]", "[LABELS]").strip()
+        self.words.append(f"```text\n{words}\n```")
 
     def render_description(self, console: Any, options: Any, description: Any) -> None:
         """Keep what the command does."""

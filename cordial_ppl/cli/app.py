@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter
 from cyclopts.config import Dict
@@ -62,6 +63,14 @@ def _find_version() -> str:
     return f"cordial {version('cordial-ppl')}"
 
 
+class Formatter(DefaultFormatter):
+    """Pages of help that name the argument which may be left out."""
+
+    def render_usage(self, console: Any, options: Any, usage: Any) -> None:
+        """Show how a command is called."""
+        super().render_usage(console, options, str(usage).replace("[ARGS]", "[LABELS]"))
+
+
 app = App(
     name="cordial",
     help="Turn an LLM judge's ratings into calibrated probabilities with twenty human labels.\n\n"
@@ -70,7 +79,7 @@ app = App(
     "`cordial compare` also return 3 (no) or 4 (unclear).",
     version=_find_version,
     help_format="plaintext",
-    help_formatter=DefaultFormatter(panel_spec=PanelSpec(box=SIMPLE, padding=0)),
+    help_formatter=Formatter(panel_spec=PanelSpec(box=SIMPLE, padding=0)),
     config=_read_config,
     default_parameter=Parameter(
         negative=(),

@@ -132,11 +132,16 @@ Rounding = Annotated[Literal["half-up", "nearest-even", "split"] | None, Rule]
 
 @dataclass(frozen=True)
 class Files:
-    """Two tables, readings of all texts and labels of some."""
+    """Two tables, readings of all texts and labels of some, or one table of both."""
 
     readings: Readings
-    labels: Given
-    "Table of labels with columns item_id and label; one row per label."
+    labels: Given = Path()
+    "Table of labels with columns item_id and label, one row per label; by default, READINGS."
+
+    def __post_init__(self) -> None:
+        """Take the labels from READINGS if no other table is passed."""
+        if self.labels == Path():
+            object.__setattr__(self, "labels", self.readings)
 
 
 @Parameter(name="*", group=COLUMNS)

@@ -104,7 +104,7 @@ def forecast(forecast: Forecast, *, ax: Axes | None = None) -> Axes:
         axis.errorbar([forecast.labels], [now.value], bar, **mark)
         names = (f"{step.labels}\n±{step.width.value:.2f}" for step in steps)
         _count_labels(axis, [step.labels for step in steps], names)
-        axis.set_xlabel("number of labels, and ± half-width of the mean's interval")
+        axis.set_xlabel("number of labels, ± half-width for the mean")
         axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=3)
     return axis
 

@@ -78,16 +78,15 @@ def is_blank(columns: Columns, name: str, scale: Scale | None, *, zeros: bool = 
     return blank | zero if zeros else blank
 
 
-def skip_blank(columns: Columns, name: str, scale: Scale | None = None) -> Columns:
-    """Select the rows with a label, or a rating, and warn of the others; refuse a blank column."""
-    part = columns.filter(~is_blank(columns, name, scale))
+def skip_unlabelled(columns: Columns, scale: Scale, quiet: bool) -> Columns:
+    """Select the rows with a label, and warn of the others unless quiet; refuse a blank column."""
+    part = columns.filter(~is_blank(columns, "label", scale))
     # A row of the file may have a label by some annotators alone.
     count, filled = (table.collect(pl.col(ROW).n_unique()).item() for table in (columns, part))
     if not filled:
-        problem = f"{columns.path} has no {name}: column {name!r} is empty in all {count} rows."
-        raise InputError(problem)
-    if filled < count:
-        warn(f"{columns.path}: skipped {count - filled} of {count} rows (no {name}).")
+        raise InputError(f"{columns.path}: column 'label' is empty in all {count} rows.")
+    if filled < count and not quiet:
+        warn(f"{columns.path}: skipped {count - filled} of {count} rows (no label).")
     return part
 
 

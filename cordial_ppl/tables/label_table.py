@@ -24,7 +24,7 @@ from cordial_ppl.tables.columns import (
     name_items,
     named,
     passed_through,
-    skip_blank,
+    skip_unlabelled,
 )
 from cordial_ppl.tables.frame import ROW, Columns
 from cordial_ppl.tables.reading_table import ReadingTable
@@ -150,7 +150,7 @@ def read_scale(path: str | Path, **chosen: Any) -> Scale:
 
 
 def read_labels(path: str | Path, scale: Scale, same: bool = False, **chosen: Any) -> LabelTable:
-    """Read the labels of some texts; rows without a label are skipped, and one warning counts them.
+    """Read the labels of some texts; rows without a label are skipped.
 
     A text may have several labels: rows of different annotators, named in a column, or a column
     for each annotator.
@@ -159,8 +159,8 @@ def read_labels(path: str | Path, scale: Scale, same: bool = False, **chosen: An
         path: A table with `item_id` and `label`; optional are `annotator` and `weight`, how much a
             label counts.
         scale: The options that labels are names or positions of.
-        same: Whether the table holds the readings, too, and rows of several judges may repeat a
-            label.
+        same: Whether the table holds the readings, too: then rows of several judges may repeat a
+            label, and no warning counts rows without one.
         chosen: Fields of `Choice`; those of readings do not count.
 
     Returns:
@@ -186,7 +186,7 @@ def read_labels(path: str | Path, scale: Scale, same: bool = False, **chosen: An
         label = pl.struct(*map(named, fields & columns.schema.keys()))
         columns = columns.filter(label.is_last_distinct())
     drawn = _list_chosen(columns)
-    columns = skip_blank(columns, "label", scale)
+    columns = skip_unlabelled(columns, scale, quiet=same)
     unfilled = len(drawn - _list_chosen(columns))
     columns, weights = _weigh(columns)
     items = name_items(columns).to_list()

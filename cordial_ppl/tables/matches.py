@@ -73,6 +73,9 @@ def read_labelled(
         table = read(readings, **chosen | {"apart": rated})
         labelled = read_labels(labels, table.scale, same=same, **chosen | {"apart": told})
     except InputError as error:
+        if same and isinstance(error, SettingNeeded) and error.setting == "label":
+            advice = "Pass a table of labels as well, or name the column"
+            raise SettingNeeded(error.problem, advice, "label", PLACEHOLDER) from error
         if rating and isinstance(error, SettingNeeded) and error.setting == "rating":
             here, there = map(read_columns, (readings, labels))
             if spell(there, rating) and any(spell(here, name) for name in label):

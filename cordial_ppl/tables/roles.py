@@ -218,7 +218,7 @@ def _find_group(columns: Columns) -> tuple[str, dict[str, str], dict[str, str]]:
         raise InputError(f"{problem} Remove or rename the columns of all groups but one.")
     problem += explain_log(columns)
     if "label" in columns.schema:
-        problem += " The file contains labels. Pass the table with the judge's readings instead."
+        problem += " If it contains only labels, pass the table with the judge's readings instead."
     words = {name: _split(name) for name in columns.free if name not in FIXED}
     likely = [name for name, some in words.items() if some & {*RATINGS} and not some & {*PERSONAL}]
     rated = [name for name in likely if holds_ratings(columns, name)]

@@ -60,6 +60,18 @@ def test_ratings_stay_beside_predictions(cordial, tmp_path, name, kept):
     assert not {name, kept} & {*read("plan.csv")}
 
 
+def test_one_table_may_hold_the_labels(cordial, as_json, tmp_path):
+    users = [f"user {row % 2}" for row in range(TEXTS)]
+    files = write_tables(tmp_path, user=users)
+    cells, rated = read(files[0]), read(files[1])["label"]
+    write_table("both.csv", cells | {"label": rated + [""] * (TEXTS - LABELLED)})
+    assert len(as_json(*fast("shift", "both.csv", "-o", "shifts.csv"))["shifts"]) == 2
+    cordial(*fast("calibrate", "both.csv", "-o", "alone.csv"))
+    cordial(*fast("calibrate", *files, "-o", "apart.csv"))
+    alone, apart = map(read_probabilities, ("alone.csv", "apart.csv"))
+    np.testing.assert_array_equal(alone, apart)
+
+
 @pytest.mark.parametrize(
     "ending", ["csv", "parquet", pytest.param("jsonl", marks=pytest.mark.nightly)]
 )

@@ -72,10 +72,9 @@ CASES = """
 plan                                                       READINGS is missing
 read                                                       FILE is missing
 check                                                      CHANNEL is missing
-fit r.csv                                                  LABELS is missing
+fit r.csv -o o.cordial                                     'label'|a table of labels
 learn-prior -o p.cordial                                   TABLES is missing
 predit r.csv                                               predit|predict
-compare r.csv                                              LABELS
 compare r.csv l.csv                                        --by system
 monitor one.cordial r.csv                                  NEW is missing|new.csv
 estimate r.csv l.csv --labels l.csv                        set by --labels|'l.csv'
