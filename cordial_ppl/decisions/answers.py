@@ -274,8 +274,8 @@ def verdict(fit: Any) -> Verdict | None:
         fit: the calibrator or its ``fit_``, for one judge or several.
 
     Returns:
-        The verdict; None for a calibrator without folds, and for a fusion whose labelled texts all
-        come from judges with fewer than eight labels.
+        The verdict; None for a single calibrator, and for a fusion whose labelled texts all come
+        from judges with fewer than eight labels.
     """
     if not (fit := as_fit(fit, AnyFit)).judged:
         return None
