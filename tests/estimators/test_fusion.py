@@ -93,6 +93,19 @@ def test_the_average_trusts_what_agrees_or_predicts_as_well():
     np.testing.assert_allclose(pool(gaps, np.arange(1.0, 4), np.ones(3)), same)
 
 
+def test_the_average_distrusts_a_reader_whose_scale_is_reversed():
+    """Its ratings have the opposite order, more surely so with more labels."""
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 5, 60)
+    means = truth + 0.5 * rng.normal(size=60), truth + 0.7 * rng.normal(size=60)
+    means += (4 - truth + 0.9 * rng.normal(size=60),)
+    logits = -1.2 * (np.arange(5) - np.stack(means, axis=1)[:, :, None]) ** 2
+    for n in (30, 60):
+        fusion = cp.Fusion(range(5), inference="mode").fit(logits[:n], truth[:n])
+        # .004 and .001.
+        assert fusion.fit_.trust[2] < 0.02 and (fusion.fit_.trust[:2] == 1).all()
+
+
 def mix(fit, logits):
     return predict(fit, without_labels(logits - logits.mean(axis=1, keepdims=True), {}))[0]
 

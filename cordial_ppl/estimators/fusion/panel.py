@@ -137,9 +137,10 @@ def trust_readers(
 
     Here d is by how much the out-of-fold loss of a reader's stack exceeds that of the best one, and
     f Fisher's z, the inverse hyperbolic tangent of the correlation of the positions that the two
-    state.  A reader that agrees with the best one, or predicts as well, is averaged; one of noise
-    hardly, where the labels tell.  The best one has the largest log likelihood, out of fold, plus
-    the log of that ratio for its correlation with the labels, which few labels tell sooner.
+    state, or 0 if that is negative.  A reader that agrees with the best one, or predicts as well,
+    is averaged; one of noise hardly, where the labels tell.  The best one has the largest log
+    likelihood, out of fold, plus the log of that ratio for its correlation with the labels, which
+    few labels tell sooner.
 
     Args:
         texts: the labelled texts, with the readings of all readers.
@@ -184,6 +185,6 @@ def _relation(texts: Labelled, first: np.ndarray, second: np.ndarray) -> float:
     """Compute the log density ratio of a correlation: of what is related against what is not."""
     (one, both_vary), (_, other) = np.cov(first, second, aweights=texts.weights)
     alike = both_vary / math.sqrt(one * other) if one * other > 0 else 0.0
-    f, v = math.atanh(min(max(alike, -0.99), 0.99)), 1 / (texts.count - 3)
+    f, v = math.atanh(min(max(alike, 0.0), 0.99)), 1 / (texts.count - 3)
     wide = v + SPREAD**2
     return (math.log(v / wide) - (f - AGREEMENT) ** 2 / wide + f**2 / v) / 2
