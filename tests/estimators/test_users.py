@@ -355,6 +355,7 @@ def test_numbers_and_dates_are_put_in_order(fitted, order):
         (["2024-01-01", datetime(2024, 1, 1, tzinfo=UTC)], "datetime.* in row 1"),
         (np.array(["2024-01-01", "NaT"], "datetime64[s]"), ".* in row 1"),
         ([np.inf, 1.0], "inf in row 0"),
+        (["999", "1,000"], "'1,000' in row 1. Use a decimal point and no thousands separator"),
     ],
 )
 def test_what_is_neither_is_refused(fitted, order, found):

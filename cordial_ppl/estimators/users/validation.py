@@ -11,7 +11,7 @@ from cordial_ppl.data.checks import warn_of_lookalikes
 from cordial_ppl.data.containers import as_cells
 from cordial_ppl.data.frames import aligned, check_columns
 from cordial_ppl.data.labelling import as_weights
-from cordial_ppl.data.numerals import parse_number
+from cordial_ppl.data.numerals import PLAIN, has_thousands, parse_number
 from cordial_ppl.data.scale import Scale
 from cordial_ppl.errors import InputError, Where, name_rows, quote
 from cordial_ppl.scores import as_probabilities
@@ -99,14 +99,14 @@ def as_order(order: Any, count: int, where: Where | None = None) -> Real[np.ndar
         raise InputError(
             "order must be finite numbers that increase with time, or dates (as text: ISO 8601), "
             f"all with or all without a time zone; got {quote(cells[row])} in "
-            f"{name_rows([row], where)}."
+            f"{name_rows([row], where)}.{PLAIN * has_thousands(cells[row])}"
         )
     return times
 
 
 def _as_time(cell: object) -> tuple[str, float]:
     """Return the kind of a time, empty if it is none, and the time: a number or seconds."""
-    if (number := parse_number(cell)) is not None:
+    if (number := parse_number(cell)) is not None and not has_thousands(cell):
         return "number", number
     try:
         moment = datetime.fromisoformat(str(cell).strip())
