@@ -47,9 +47,9 @@ def _read_config(command: App, names: tuple[str, ...], arguments: ArgumentCollec
     every = [each for name in NAMES for each in app[name].assemble_argument_collection()]
     elsewhere = {name[2:] for each in every for name in each.names}
     elsewhere -= {name[2:] for each in arguments for name in each.names}
-    elsewhere |= {name for name in NAMES if isinstance(content.get(name), dict)}
+    sections = {name: content.pop(name) for name in NAMES if isinstance(content.get(name), dict)}
     settings = {key: value for key, value in content.items() if key not in elsewhere}
-    settings |= content.get(names[0], {})
+    settings |= sections.get(names[0], {})
     for key, value in settings.items():
         for each in value if isinstance(value, list) else [value]:
             if not isinstance(each, str | int | float | dict):

@@ -89,6 +89,14 @@ def test_one_label_a_text(as_json, cordial, refused, tmp_path):
     assert made["apart"] == [] and "differ most" not in cordial("agree", labels, readings).stdout
 
 
+def test_a_key_of_a_config_file_may_be_called_like_the_command(as_json, tables, tmp_path):
+    """In a file for several commands, `agree` is an option of `cordial decide`."""
+    (tmp_path / "all.toml").write_text("agree = 0.9\nlevel = 0.8\noptions = [1, 2, 3, 4, 5]")
+    made = as_json("agree", tables[1], "--config", "all.toml")
+    del made["config"]
+    assert made == as_json("agree", tables[1], *SCALE, "--level", 0.8)
+
+
 def test_what_is_wrong_is_said(cordial, refused, tables, tmp_path):
     readings, labels, _ = tables
     refused("l.csv: labels alone do not show|--options 1,2,3,4,5", "agree", labels)
