@@ -43,6 +43,7 @@ def agree(
     from cordial_ppl.decisions.votes import tabulate
     from cordial_ppl.tables import read_labels, read_scale, read_words
 
+    columns.keep_each("agree")
     apart = (cluster,) if cluster else ()
     if readings is None:
         scale = read_scale(labels, **vars(columns), apart=apart)

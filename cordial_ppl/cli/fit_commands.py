@@ -173,6 +173,7 @@ def shift(
     from cordial_ppl.tables import read_columns
     from cordial_ppl.tables.roles import spell
 
+    tables.keep_each("shift")
     fitted, more = None, dict[str, Any](apart=(user,) if user else (), per=user or "user")
     if calibrator is not None:
         if tables.settings["prior"]:

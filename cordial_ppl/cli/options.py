@@ -180,6 +180,18 @@ class BothColumns(Columns):
     annotators: Annotated[Literal["each", "mean", "median"], Rule] = "each"
     "How to use several labels for one text: each label (the default), their mean, or their median."
 
+    def keep_each(self, name: str) -> None:
+        """Refuse --annotators mean or median, where a command needs each person's labels.
+
+        Args:
+            name: The command, such as "agree".
+
+        Raises:
+            InputError: The labels of a text would be merged.
+        """
+        if self.annotators != "each":
+            raise InputError(f"`cordial {name}` compares people. Use --annotators each.")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tables(BothColumns, Files):

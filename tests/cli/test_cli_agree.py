@@ -109,5 +109,8 @@ def test_what_is_wrong_is_said(cordial, refused, tables, tmp_path):
     refused("w.csv|has no text for", "agree", labels, *SCALE, "--text", "text", "--texts", "w.csv")
     write_table(tmp_path / "half.csv", {"item_id": ["a", "b"], "label": ["3.5", "3"]})
     refused("l.csv|labels|judge's readings", "agree", labels, labels)
+    merged = "agree", labels, *SCALE, "--annotators"
+    refused("agree|--annotators each", *merged, "median")
+    refused("agree|--annotators each", *merged, "mean", readings)
     split = "--round", "split"
     refused("--round split|half-up", "agree", "half.csv", *SCALE, *split)

@@ -309,7 +309,9 @@ def test_commands_that_take_several_labels_of_a_text(desk, cordial):
     write("users.csv", cells | {"user": ["ann", "bob"] * (TEXTS // 2)})
     named = {"user" if name == "who" else name: column for name, column in long(columns).items()}
     write("named.csv", named)
-    cordial(*fast("shift", "users.csv", "named.csv", "-o", "o.csv"))
+    shift = fast("shift", "users.csv", "named.csv", "-o", "o.csv")
+    cordial(*shift)
+    assert "--annotators each" in cordial(*shift, "--annotators", "mean", status=2).stderr
     plan = cordial("plan", "r.csv", "--labelled", "desk.csv", *WHO, "-o", "p.csv", "--json").stdout
     assert json.loads(plan)["labelled"] == 20
     cordial(*fast("fit", "r.csv", "desk.csv", "-o", "f.cordial", *WHO))
