@@ -176,8 +176,9 @@ def shift(
     tables.keep_each("shift")
     fitted, more = None, dict[str, Any](apart=(user,) if user else (), per=user or "user")
     if calibrator is not None:
-        if tables.settings["prior"]:
-            raise SettingsClash("calibrator", "prior")
+        for name, default in (("prior", None), ("inference", "default")):
+            if tables.settings[name] != default:
+                raise SettingsClash("calibrator", name)
         fitted, more["options"] = load_calibrator(calibrator, tables.channel, tables.options)
     if user is not None:
         more["annotator"] = tables.annotator or spell(read_columns(tables.labels), user)
@@ -195,6 +196,7 @@ def shift(
             "or pass a calibrator fitted to other labels (--calibrator)."
         )
     if fitted and calibrator:
+        tables.identify(whole)
         warn_of_kind(calibrator, fitted.fit_, tables.readings, table)
     fitted = fitted or tables.fit(whole)
     covariates = table.covariates(fitted.fit_.covariates, fitted.fit_.levels)

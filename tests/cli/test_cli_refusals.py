@@ -158,6 +158,8 @@ shift r.csv soon.csv -o o.csv                              soon.csv|order
 shift r.csv few.csv -o o.csv                               8 labels|found 7
 shift r.csv half.csv -o o.csv --round split                shift|--round split
 shift r.csv l.csv -o o.csv --calibrator one.cordial --prior-of offset=0,1  --calibrator
+shift r.csv l.csv -o o.csv --calibrator one.cordial --inference mode  --calibrator and --inference
+shift r.csv l.csv -o o.csv --calibrator one.cordial --judge other  'reader'|judge 'other'|'logits'
 shift other.csv l.csv -o o.csv --calibrator one.cordial    other.csv
 sweep r.csv l.csv -o s.csv --methods raw --budgets 11       has only 10 texts|other 10
 sweep r.csv l.csv -o s.csv --methods raw --budgets 4,x      --budgets|'x'
