@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from cordial_ppl.cli.options import OUTPUT, Output
-from cordial_ppl.cli.output import Result, as_markdown, show
+from cordial_ppl.cli.output import Result, as_markdown, show, warning_in_lines
 from cordial_ppl.errors import InputError
 from cordial_ppl.runtime.progress import doing
 
@@ -45,12 +45,13 @@ def command(function: Callable[..., Result]) -> Callable[..., int]:
     def run(*arguments: Any, printing: Printing = Printing(), **options: Any) -> int:
         _check_outputs([*_list_paths([*arguments, *options.values(), printing])])
         with doing("working", plain=not printing.json, quiet=printing.quiet):
-            result = function(*arguments, **options)
+            with warning_in_lines() as shown:
+                result = function(*arguments, **options)
             if file := printing.config:
                 content, done = {**result.content, "config": file}, [f"used options from {file}"]
                 result = result._replace(content=content, done=[*done, *result.done])
             if printing.format == "markdown":
-                result = as_markdown(function.__name__.replace("_", "-"), result)
+                result = as_markdown(function.__name__.replace("_", "-"), result, shown)
             show(result, json=printing.json, quiet=printing.quiet)
         return result.status
 

@@ -56,10 +56,16 @@ class Result(NamedTuple):
     status: int = 0
 
 
-def as_markdown(command: str, result: Result) -> Result:
-    """Set what a command says in Markdown; names inside, in a block of code, mean nothing there."""
+def as_markdown(command: str, result: Result, shown: Sequence[str] = ()) -> Result:
+    """Set what a command says in Markdown; names inside, in a block of code, mean nothing there.
+
+    Args:
+        command: The command.
+        result: What it says.
+        shown: The warnings that were shown while it ran.
+    """
     answer = {0: "", 3: ": no", 4: ": cannot say"}.get(result.status, "")
-    warned = "\n".join(f"warning: {each}" for each in result.warnings)
+    warned = "\n".join(f"warning: {each}" for each in (*shown, *result.warnings))
     parts = result.result, result.text or "\n".join(result.done), warned
     text = "\n\n".join(errors.escape(part) for part in parts if part)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
@@ -119,13 +125,13 @@ def interrupting() -> Iterator[None]:
 
 
 @contextmanager
-def warning_in_lines() -> Iterator[None]:
-    """Show warnings of the package as lines, each once, and no others."""
-    shown: set[str] = set()
+def warning_in_lines() -> Iterator[list[str]]:
+    """Show warnings of the package as lines, each once, and no others; list what was shown."""
+    shown: list[str] = []
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
         if str(message) not in shown:
-            shown.add(str(message))
+            shown.append(str(message))
             say(f"warning: {message}")
 
     with warnings.catch_warnings():
@@ -133,7 +139,7 @@ def warning_in_lines() -> Iterator[None]:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", errors.CordialWarning)
         warnings.showwarning = show
-        yield
+        yield shown
 
 
 def complain(program: str, error: errors.CordialError | CycloptsError) -> int:
