@@ -35,9 +35,9 @@ class Chosen:
     answer: Fields = None
     "Field with the judge's answer. If you name several fields, each becomes a task."
     reader: Field = None
-    "Field that names the judge; NAME or FIELD=NAME selects a single judge."
+    "Field that names the judge; FIELD=NAME (NAME in known formats) selects one."
     task: Field = None
-    "Field that names the task; NAME or FIELD=NAME selects a single task."
+    "Field that names the task; FIELD=NAME (NAME in known formats) selects one."
     label: Fields = None
     "Field with the human label."
     annotator: Field = None

@@ -44,8 +44,7 @@ from cordial_ppl.tables.provenance import name_prompt
 from cordial_ppl.tables.roles import nearest
 
 NAMES = ("reader", "task", "annotator", "model", "prompt")
-CONDITIONS = ("rows", "people", "where")
-ROLES = ("item", "answer", "label", *NAMES, *CONDITIONS)
+ROLES = ("item", "answer", "label", *NAMES, "rows", "people", "where")
 """What fields may hold."""
 
 OURS = {"reader": "reader", "model": "reader_model", "prompt": "reader_prompt"}
@@ -85,7 +84,7 @@ def read(
             task), `reader`, `task`, `label` and `annotator`, the judge's `model` and `prompt`;
             `rows`, the field that contains the rows (each row sees its parent as `outer`); the
             conditions `where`, for rows to read, and `people`, for rows whose answers are labels.
-            `reader` and `task` may also be a name to choose, or "field=name".
+            "field=name" chooses one reader or task, as "name" does in known formats.
 
     Returns:
         Readings and labels as tables (columns by name), `logits` [n, K], and `labelled`, the

@@ -85,8 +85,7 @@ def read_response(value: Any) -> tuple[Body, Mapping[str, Any]] | None:
         if not marks or all(set(marks) & answer.keys() for answer in answers):
             count = jmespath.search(protocol["count"], body)
             return body, {"": [_read_answer(one, protocol, count) for one in answers]}
-    decisions = ((body, read_decisions(body)) for body in bodies)
-    return next(((body, one) for body, one in decisions if one), None)
+    return next(((body, one) for body in bodies if (one := read_decisions(body))), None)
 
 
 def _read_answer(answer: Body, protocol: Mapping[str, str], count: Any) -> Answer:

@@ -122,18 +122,19 @@ def collect(
         Readings, labels, and what is to be said of them.
 
     Raises:
-        InputError: There are no records, none names an option, records are of different kinds or
-            options, a spelling names no option, or the expression is none.
-        SettingNeeded: The file does not name the options, or asks several questions.
+        InputError: There are no records, none names an option or what is chosen, records are of
+            different kinds or options, a spelling names no option, or the expression is none.
+        SettingNeeded: The file does not name the options, the readers or the tasks, or asks several
+            questions.
     """
     chosen = chosen or {}
     collected, groups = Collected(), dict[tuple, list[Record]]()
-    names: dict[str, dict[str, None]] = {"task": {}, "reader": {}}
+    names: dict[str, dict[str | None, None]] = {role: {} for role in chosen}
     for record in records:
-        for role, listed in names.items():
-            listed |= {name: None} if (name := getattr(record, role)) else {}
         # A label, or a request that failed, may know neither the reader nor the question.
-        loose = (None,) if record.lost or record.label is not None else ()
+        loose = {None} if record.lost or record.label is not None else set()
+        for role, listed in names.items():
+            listed |= dict.fromkeys({getattr(record, role)} - loose)
         if any(getattr(record, role) not in (name, *loose) for role, name in chosen.items()):
             continue
         collected.unnamed |= record.numbered
@@ -141,10 +142,16 @@ def collect(
             collected.labelings.append(record)
         else:
             groups.setdefault(record.key, []).append(record)
+    for role, name in chosen.items():
+        if names[role] and name not in names[role]:
+            told = f"no row names the {'judge' if role == 'reader' else role} {name!r}"
+            if others := [*filter(None, names[role])]:
+                raise InputError(f"{told}; choose from {list_names(others)}.")
+            raise SettingNeeded(f"{told}.", "Name the field", role, "FIELD", role, f"FIELD={name}")
     answered = [one for some in groups.values() for one in some if not one.lost]
     finder = None
     if answered:
-        scale = scale or _scale_of(answered, [*names["task"]] if "task" not in chosen else [])
+        scale = scale or _scale_of(answered)
         scale = Scale(scale.options[::-1]) if reverse else scale
         collected.spellings = Spellings(scale, spell)
         finder = Finder(collected.spellings, before)
@@ -165,11 +172,10 @@ def collect(
     if read:
         _ = collected.table  # Readings of several kinds are refused.
     elif answered or not collected.labelings:
-        roles = zip(("tasks", "judges"), names.values(), strict=True)
         wanted = f" for {' and '.join(map(repr, chosen.values()))}" if chosen else ""
         listed = f" ({', '.join(collected.options)})" if answered else ""
-        told = [*collected.doubts] or (f"the {role} are {list_names(n)}" for role, n in roles if n)
-        raise InputError(f"no answer{wanted} names an option{listed}: {'; '.join(told)}.")
+        problem = f"no answer{wanted} names an option{listed}"
+        raise InputError(": ".join(filter(None, [problem, "; ".join(collected.doubts)])) + ".")
     return collected
 
 
@@ -180,18 +186,17 @@ def _attribute(
 
     A failure of an unknown judge or task is one of each that did not read the text.
     """
-    if record.numbered or record.outcome == "other":
-        return []
-    kept = {}
-    for name, task in judges:
+    kept, alone = {}, record.numbered or record.outcome == "other"
+    for name, task in () if alone else judges:
         one = replace(record, reader=record.reader or name, task=task)
         if record.task in (None, task) and (one.key == record.key or one.key not in groups):
             kept[one.key] = one
     return [*kept.values()]
 
 
-def _scale_of(records: Sequence[Record], tasks: Sequence[str]) -> Scale:
+def _scale_of(records: Sequence[Record]) -> Scale:
     """Return the options that scores name; else propose some by the answers."""
+    tasks = [*dict.fromkeys(one.task for one in records if one.task)]
     scores = (one.evidence for one in records if isinstance(one.evidence, Scores))
     orders = [*dict.fromkeys((*one.options,) for one in scores)]
     if len({*map(frozenset, orders)}) > 1 and len(tasks) > 1:

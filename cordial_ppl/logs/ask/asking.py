@@ -124,8 +124,7 @@ def _read(row: Mapping[str, Any]) -> list[Answer] | Scores:
     body, scored = row["body"], "logprobs" in row["made"]["decoding"]
     if "scores" in body:
         return Scores("logprob", list(body["scores"].values()), list(body["scores"]))
-    response = read_response(body)
-    if response is None:
+    if (response := read_response(body)) is None:
         return [Answer(body.get("refused", ""), lost=FAILED)]
     answers: Any = next(iter(response[1].values()))
     if isinstance(answers, Scores):

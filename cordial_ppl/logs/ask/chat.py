@@ -174,8 +174,7 @@ def _read(response: Any) -> None:
 
 def _find_key(url: str, variable: str | None) -> tuple[str, bool]:
     """Find the key for an address, and whether the address is on this machine."""
-    parts = ADDRESS.fullmatch(url)
-    if parts is None:
+    if (parts := ADDRESS.fullmatch(url)) is None:
         # What was given is not quoted, as it may contain a key.
         raise InputError(
             "a server URL must look like http://localhost:8000/v1, with no user name before "
