@@ -16,10 +16,9 @@ from cordial_ppl.cli.estimate_commands import compare, estimate
 from cordial_ppl.cli.fit_commands import calibrate, demo, fit, fuse, shift
 from cordial_ppl.cli.labelling_commands import decide, label, plan
 from cordial_ppl.cli.log_commands import ask, read
-from cordial_ppl.cli.output import complain, warning_in_lines
+from cordial_ppl.cli.output import complain
 from cordial_ppl.cli.study_commands import check, learn_prior, sweep
 from cordial_ppl.errors import CordialError, FileError, InputError, say_error
-from cordial_ppl.runtime.cache import cache_programs
 from cordial_ppl.runtime.platform import counting_memory
 
 COMMANDS = {
@@ -48,8 +47,7 @@ def _read_config(command: App, names: tuple[str, ...], arguments: ArgumentCollec
     elsewhere = {name[2:] for each in every for name in each.names}
     elsewhere -= {name[2:] for each in arguments for name in each.names}
     sections = {name: content.pop(name) for name in NAMES if isinstance(content.get(name), dict)}
-    settings = {key: value for key, value in content.items() if key not in elsewhere}
-    settings |= sections.get(names[0], {})
+    settings = {k: v for k, v in content.items() if k not in elsewhere} | sections.get(names[0], {})
     for key, value in settings.items():
         for each in value if isinstance(value, list) else [value]:
             if not isinstance(each, str | int | float | dict):
@@ -98,7 +96,7 @@ for flag in (*app.help_flags, *app.version_flags):
 
 
 def run(words: Sequence[str]) -> int:
-    """Run a command; errors and warnings of the package become lines on stderr.
+    """Run a command; errors of the package become lines on stderr.
 
     Args:
         words: What is typed after the name of the program.
@@ -108,13 +106,11 @@ def run(words: Sequence[str]) -> int:
         another error of the package. Any other exception passes through.
     """
     program = " ".join(["cordial", *(word for word in words[:1] if word in app)])
-    with warning_in_lines():
-        try:
-            cache_programs()
-            command, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
-            with counting_memory():
-                return command(*bound.args, **bound.kwargs) or 0
-        except (CordialError, CycloptsError) as error:
-            return complain(program, error)
-        except KeyboardInterrupt:
-            return 130
+    try:
+        command, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
+        with counting_memory():
+            return command(*bound.args, **bound.kwargs) or 0
+    except (CordialError, CycloptsError) as error:
+        return complain(program, error)
+    except KeyboardInterrupt:
+        return 130

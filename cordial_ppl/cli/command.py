@@ -12,8 +12,9 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from cordial_ppl.cli.options import OUTPUT, Output
-from cordial_ppl.cli.output import Result, as_markdown, show, warning_in_lines
+from cordial_ppl.cli.output import Result, as_markdown, show, warning
 from cordial_ppl.errors import InputError
+from cordial_ppl.runtime.cache import cache_programs
 from cordial_ppl.runtime.progress import doing
 
 
@@ -35,7 +36,8 @@ class Printing:
 def command(function: Callable[..., Result]) -> Callable[..., int]:
     """Turn a function into a command, which prints what it returns and has the exit status.
 
-    Files to write are checked before it runs. It gets the options of `Printing`.
+    Files to write are checked before it runs; warnings of the package become lines on stderr. It
+    gets the options of `Printing`.
 
     Args:
         function: A function whose parameters are arguments and options, or records of options.
@@ -44,9 +46,9 @@ def command(function: Callable[..., Result]) -> Callable[..., int]:
     @wraps(function)
     def run(*arguments: Any, printing: Printing = Printing(), **options: Any) -> int:
         _check_outputs([*_list_paths([*arguments, *options.values(), printing])])
-        with doing("working", plain=not printing.json, quiet=printing.quiet):
-            with warning_in_lines() as shown:
-                result = function(*arguments, **options)
+        with doing("working", plain=not printing.json, quiet=printing.quiet), warning() as shown:
+            cache_programs()
+            result = function(*arguments, **options)
             if file := printing.config:
                 content, done = {**result.content, "config": file}, [f"used options from {file}"]
                 result = result._replace(content=content, done=[*done, *result.done])

@@ -118,8 +118,7 @@ def fuse(
     people = (*(tables.label or ["label"]), *people)
 
     def read(path: Path, *, apart: Sequence[str], **more: Any) -> Any:
-        more["apart"] = (*apart, *people)
-        return read_several([path, *tables.also], readers=judges, **more)
+        return read_several([path, *tables.also], readers=judges, apart=(*apart, *people), **more)
 
     table, labels, rows = whole = tables.read(reader=None, read=read)
     from cordial_ppl.estimators.bulk.predictor import predict_table
@@ -228,6 +227,7 @@ def demo(*, inference: options.Inference = "default", seed: options.Seed = 0) ->
     import numpy as np
 
     from cordial_ppl.data.readings import label_histogram
+    from cordial_ppl.scores import accuracy, log_loss
     from cordial_ppl.stack.weighing import stated
 
     reviews = cp.synthetic.reviews()
@@ -242,9 +242,8 @@ def demo(*, inference: options.Inference = "default", seed: options.Seed = 0) ->
     }
     scored, summary = {}, cp.describe(calibrator)
     for name, probs in predictions.items():
-        measures = cp.scores.log_loss(probs, truth), cp.scores.accuracy(probs, truth)
-        names = "log_loss", "accuracy", "confidence"
-        scored[name] = dict(zip(names, (*measures, float(probs.max(1).mean())), strict=True))
+        scored[name] = {"log_loss": log_loss(probs, truth), "accuracy": accuracy(probs, truth)}
+        scored[name]["confidence"] = float(probs.max(1).mean())
     title = f"\nOn {len(unseen)} held-out texts, after {DEMONSTRATED} labels"
     rows = [(name, *(f"{value:.3f}" for value in row.values())) for name, row in scored.items()]
     table = as_table(title, ("", "log loss", "accuracy", "mean confidence"), rows)

@@ -89,7 +89,7 @@ def read(
             )
         if output is not None and not len(collected):
             raise InputError("found labels but no readings. Remove -o.")
-    return report(collected, output, labels)
+    return report(collected, output, labels, {})
 
 
 def spelled(spellings: Sequence[str]) -> dict[str, str]:
@@ -99,10 +99,7 @@ def spelled(spellings: Sequence[str]) -> dict[str, str]:
 
 
 def report(
-    collected: Any,
-    output: Path | None,
-    labels: Path | None = None,
-    more: dict[str, list] | None = None,
+    collected: Any, output: Path | None, labels: Path | None, more: dict[str, list]
 ) -> Result:
     """Write tables of what was read, or set out their first rows if there is no file to write.
 
@@ -116,7 +113,7 @@ def report(
 
     done, shown, number = [], [], count(len(collected), "reading")
     # A column of the texts replaces none of what was read.
-    readings = collected.readings | {**(more or {}), **collected.readings}
+    readings = collected.readings | {**more, **collected.readings}
     answers = {"answer": [record.quoted for record in collected.records[:ROWS]]}
     for words, path, table, first in (
         (f"{number} on the scale {', '.join(collected.options)}", output, readings, answers),
@@ -225,4 +222,4 @@ def ask(
     records = [replace(record, reader=reader, task=wanted.task) for record in records]
     collected = collect(records, scale, spell=spell, before=wanted.after)
     collected.form = wanted.model
-    return report(collected, output, more=extras)._replace(warnings=[*collected.doubts])
+    return report(collected, output, None, extras)._replace(warnings=[*collected.doubts])

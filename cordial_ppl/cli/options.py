@@ -50,12 +50,11 @@ def split_pairs[T](
     pairs = []
     for text in texts:
         name, _, value = map(str.strip, text.partition("="))
-        try:
-            pairs.append((name, read(value)))
-        except ValueError:
-            value = ""
-        if not (name and value):
-            raise InputError(f"{option} must be {form}; found {text!r}.")
+        with suppress(ValueError):
+            if name and value:
+                pairs.append((name, read(value)))
+                continue
+        raise InputError(f"{option} must be {form}; found {text!r}.")
     return pairs
 
 
@@ -281,12 +280,10 @@ class Fitting(Tables):
 def _digest_prompt(path: Path, scale: Any) -> list[str]:
     """List how tables write a prompt: by a digest of its text, of its file or of `cordial ask`."""
     from cordial_ppl.logs.ask.prompt import Prompt, read_template
-    from cordial_ppl.tables.frame import reading
     from cordial_ppl.tables.provenance import digest
 
-    with reading(path):
-        whole = sha256(path.read_bytes()).hexdigest()
     text = read_template(path)
+    whole = sha256(path.read_bytes()).hexdigest()
     digests = [digest(text), whole, whole[:12]]
     with suppress(InputError):  # A rubric has no fields, and few prompts have several orders.
         for orders in range(1, scale.size + 1):
@@ -303,8 +300,7 @@ def list_groups(read: "LabelledReadings") -> dict[str, list[str]]:
     from cordial_ppl.tables import list_cells
 
     table, labels, rows = read
-    groups = list_cells(labels.columns, range(len(rows)))
-    groups |= list_cells(table.columns, rows.tolist())
+    groups = list_cells(labels.columns, range(len(rows))) | list_cells(table.columns, rows.tolist())
 
     def are_ratings(cells: set[str]) -> bool:
         return len(cells) > 2 and all(table.scale.named(cell) is not None for cell in cells)

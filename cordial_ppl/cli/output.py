@@ -125,7 +125,7 @@ def interrupting() -> Iterator[None]:
 
 
 @contextmanager
-def warning_in_lines() -> Iterator[list[str]]:
+def warning() -> Iterator[list[str]]:
     """Show warnings of the package as lines, each once, and no others; list what was shown."""
     shown: list[str] = []
 
@@ -149,23 +149,20 @@ def complain(program: str, error: errors.CordialError | CycloptsError) -> int:
         program: What was called, such as "cordial fit".
         error: An error of the package, or of what was typed.
     """
-    text, status = str(error), 2
+    text = str(error)
     if isinstance(error, CycloptsError):
         text = f"{_describe_usage(error)} See '{program} --help'."
     elif isinstance(error, errors.SettingNeeded):
         text = error.written(_as_typed)
     elif isinstance(error, errors.SettingsClash):
         text = str(errors.SettingsClash(*map(_as_option, error.args)))
-    elif not isinstance(error, errors.InputError | errors.ChannelError):
-        status = 1
     say(f"{program}: {text}")
-    return status
+    return 2 if isinstance(error, CycloptsError | errors.InputError | errors.ChannelError) else 1
 
 
 def _describe_usage(error: CycloptsError) -> str:
     """Describe what is wrong with what was typed."""
-    argument = error.argument
-    if isinstance(error, MissingArgumentError) and argument:
+    if isinstance(error, MissingArgumentError) and (argument := error.argument):
         name = argument.name if argument.index is None else argument.name.removeprefix("--").upper()
         if error.keyword or argument.tokens:
             return f"{name} needs a value."
