@@ -187,12 +187,12 @@ def test_readers_and_tasks_are_fields_or_chosen(log):
         assert len(cp.read(log(*rows), answer="score", reader=reader, options=STARS)) == number
     assert len(cp.read(log(*rows), form="samples", reader="y", options=STARS)) == 3
     labelled = [row | {"human": 2} for row in rows]
-    for more in ({}, {"label": "human"}):
+    for label in (None, "human"):
         with pytest.raises(InputError, match="names the judge 'z'; choose from 'x', 'y'"):
-            cp.read(log(*labelled), answer="score", reader="judge=z", options=STARS, **more)
+            cp.read(log(*labelled), answer="score", reader="judge=z", options=STARS, label=label)
         # Nothing tells which field it is.
         with pytest.raises(SettingNeeded, match="names the judge 'x'. .*reader='FIELD=x'"):
-            cp.read(log(*labelled), answer="score", reader="x", options=STARS, **more)
+            cp.read(log(*labelled), answer="score", reader="x", options=STARS, label=label)
     # Rows that nothing tells apart are answers to one question, which is told.
     with pytest.warns(CordialWarning, match="3 texts with several rows"):
         one = cp.read(log(*rows), answer="score", options=STARS)
