@@ -7,6 +7,7 @@ one, and the labels of several annotators share their text.
 
 import hashlib
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -98,9 +99,10 @@ def as_weights(
 
 
 def as_texts(values: Any, rows: int) -> Int[np.ndarray, " n"]:
-    """Number the texts that labels are of: whole numbers as they are, names by a digest.
+    """Number the texts that labels are of by a digest of their names.
 
-    Equal names have equal numbers, also in a later call; texts without a name are -1, -2, ...
+    Equal names have equal numbers, also in a later call; a whole number is named like its digits.
+    Texts without a name are -1, -2, ...
 
     Args:
         values: which text each label is of, names or whole numbers from 0 up, shape ``[n]``; None
@@ -118,10 +120,10 @@ def as_texts(values: Any, rows: int) -> Int[np.ndarray, " n"]:
             raise InputError(
                 f"texts must be names or whole numbers; found {quote(name)} in row {row}."
             )
-        if isinstance(name, int) and not 0 <= name < 2**63:
-            limit = "0 or above" if name < 0 else "below 2^63"
-            raise InputError(f"a whole-number text id must be {limit}; found {quote(name)}.")
-    return np.array([name if isinstance(name, int) else _digest(name) for name in names], np.int64)
+        if isinstance(name, int) and name < 0:
+            raise InputError(f"a whole-number text id must be 0 or above; found {quote(name)}.")
+    # An accent may be a character of its own in one file, and part of its letter in the other.
+    return np.array([_digest(normalize("NFC", str(name))) for name in names], np.int64)
 
 
 def _digest(name: str) -> int:
