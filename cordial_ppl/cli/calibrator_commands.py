@@ -89,9 +89,10 @@ def report(
     require_drawing("a report", "jinja2")
     fitted, names = load_calibrator(calibrator, channel, tables.options)
     table, labels, rows = read = tables.read(options=names)
-    from cordial_ppl.estimators.bulk.intake import warn_of_kind
+    from cordial_ppl.estimators.bulk.intake import warn_of_kind, warn_of_unnamed
 
     warn_of_kind(calibrator, fitted.fit_, tables.readings, table)
+    warn_of_unnamed(calibrator, fitted.fit_, tables.labels)
     with doing("measuring and drawing"):
         from cordial_ppl.plots.report import TaskTexts, gather, make_page
 
@@ -150,6 +151,7 @@ def monitor(
     content = {**made.to_dict(), "labels": None, "differences": others}
     if labels is not None:
         read = read_labels(labels, tables[-1].scale, **vars(columns))
+        intake.warn_of_unnamed(calibrator, fit, labels)
         fresh = ~fit.labelled.has(as_texts(read.item_ids, len(read.labels)))
         if not fresh.any():
             raise InputError(f"{labels}: all labelled texts were used in the fit. Label new texts.")

@@ -78,6 +78,23 @@ def test_labels_say_whether_the_calibration_holds(as_json, cordial, tables, name
         assert "labels contradict" in cordial(*given, status=status).stdout.splitlines()[0]
 
 
+@pytest.mark.parametrize("texts", [None, range(LABELLED)])
+def test_texts_of_a_fit_in_python_are_recognised_or_that_is_told(cordial, tables, texts):
+    """By whole numbers, too; labels of a fit without names of texts count as new."""
+    readings, labels = (pl.read_csv(path) for path in tables)
+    logits = readings[:, 1:].to_numpy()
+    labels.select(pl.col("item_id").str.strip_prefix("text "), "label").write_csv("l.csv")
+    readings.with_columns(pl.col("item_id").str.strip_prefix("text ")).write_csv("r.csv")
+    fitted = cp.LogitStack(list("12345")).fit(logits[:LABELLED], labels["label"], texts=texts)
+    fitted.save("own.cordial")
+    looks = "monitor", "own.cordial", "r.csv", "r.csv", "--labels", "l.csv"
+    if texts is None:
+        said = cordial(*looks).stderr
+        assert "does not record which texts it was fitted to, so all labels in l.csv" in said
+    else:
+        assert "all labelled texts were used in the fit" in cordial(*looks, status=2).stderr
+
+
 def test_predictions_of_a_judge_that_leaves_more_texts_unread(cordial, tables):
     """A warning beside the count, with the labels on such texts that predictions rest on."""
     table = pl.read_csv(tables[0])

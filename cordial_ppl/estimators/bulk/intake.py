@@ -94,6 +94,15 @@ def warn_of_kind(path: Path, fit: AnyFit, readings: Path, table: ReadingTable) -
     return others
 
 
+def warn_of_unnamed(path: Path, fit: Fit, labels: Path) -> None:
+    """Warn where a fit names none of its texts, so that their labels cannot be recognised."""
+    if fit.entered.texts.max() < 0:
+        warn(
+            f"{path} does not record which texts it was fitted to, so all labels in {labels} count "
+            "as new. If some were used in the fit, fit again with their item_id as texts."
+        )
+
+
 def warn_of_unread(path: Path, fit: AnyFit, table: ReadingTable) -> None:
     """Warn where more texts were not read than of the labelled ones of the fit, beyond chance."""
     then, now = fit.entered.take(fit.entered.first).unread, table.unread
