@@ -1,6 +1,7 @@
 """`cordial predict`, `report` and `monitor`: what is done with a saved calibrator."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -140,8 +141,7 @@ def monitor(
     fit, settings = fitted.fit_, {**vars(columns), "options": names}
     with doing("reading"):
         tables = [read_readings(path, **settings) for path in (old, *new)]
-    pairs = zip((old, *new), tables, strict=True)
-    others = [intake.warn_of_kind(calibrator, fit, *pair) for pair in pairs]
+    others = [*map(partial(intake.warn_of_kind, calibrator, fit), (old, *new), tables)]
     extras = [table.covariates(fit.covariates, fit.levels) for table in tables]
     logits, texts = [table.logits for table in tables], [table.item_ids for table in tables]
     made = cp.monitor(fit, *logits, texts=texts, covariates=extras, level=level)
@@ -156,8 +156,9 @@ def monitor(
         if not fresh.any():
             raise InputError(f"{labels}: all labelled texts were used in the fit. Label new texts.")
         matched = match_labels(tables[-1], read.take(fresh.nonzero()[0]))
-        new_labels = LabelledReadings(tables[-1], *matched)
-        check = cp.check_labels(fit, **take_labelled(new_labels, channel))
+        labelled = take_labelled(LabelledReadings(tables[-1], *matched), channel)
+        # The table may call the options otherwise than the calibrator.
+        check = cp.check_labels(fit, **labelled | {"labels": fit.scale.decode(matched[0].labels)})
         answer = NO if (broken := check.evidence >= 1 / (1 - level)) else answer
         content |= {"labels": check.to_dict(), "answer": answer}
         does = "the labels contradict" if broken else "the labels do not contradict"

@@ -41,6 +41,20 @@ def test_the_same_judge_and_another(cordial, as_json, tables):
     assert monitor("few.csv", status=4)["answer"] == "cannot say"
 
 
+def test_labels_may_name_the_options_otherwise(as_json, tables):
+    """From 0 to 4 in tables of new texts, and 1 to 5 in those of the fit."""
+    old, found = pl.read_csv("old.csv"), []
+    best = old[:, 1:].to_numpy().argmax(axis=1)
+    for first in (1, 0):
+        options = [str(first + k) for k in range(5)]
+        columns = zip(old.columns[1:], map("logit_{}".format, options), strict=True)
+        old.rename(dict(columns)).write_csv("o.csv")
+        old.select("item_id", label=best + first).write_csv("new.csv")
+        looks = "o.csv", "o.csv", "--labels", "new.csv", "--options", ",".join(options)
+        found.append(as_json("monitor", "j.cordial", *looks)["labels"])
+    assert found[0] == found[1]
+
+
 def test_another_model_that_reads_alike_is_not_called_the_same(as_json, cordial, tables):
     readings = pl.read_csv(tables[0])
     for model in ("a", "b"):
