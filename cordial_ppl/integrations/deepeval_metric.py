@@ -32,7 +32,9 @@ class CalibratedMetric(BaseMetric):
         threshold: float | None = None,
         rating_range: Ends = None,
     ):
-        self.metric, self.threshold = metric, threshold
+        # DeepEval copies a metric by those of its arguments that are attributes of the same name.
+        self.metric, self.calibrator = metric, calibrator
+        self.threshold, self.rating_range = threshold, rating_range
         self.calibrate = open_calibrator(calibrator, rating_range)
         self.async_mode, self.evaluation_model = metric.async_mode, metric.evaluation_model
 

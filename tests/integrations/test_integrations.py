@@ -142,7 +142,8 @@ def test_ratings_in_a_range_of_two_options_are_opened(tmp_path):
 
 def test_a_metric_of_deepeval(path, monkeypatch):
     monkeypatch.setenv("DEEPEVAL_TELEMETRY_OPT_OUT", "YES")
-    metrics, cases = map(pytest.importorskip, ("deepeval.metrics", "deepeval.test_case"))
+    names = ("deepeval.metrics", "deepeval.metrics.utils", "deepeval.test_case")
+    metrics, utils, cases = map(pytest.importorskip, names)
     from cordial_ppl.integrations.deepeval_metric import CalibratedMetric
 
     class Stars(metrics.BaseMetric):
@@ -168,5 +169,8 @@ def test_a_metric_of_deepeval(path, monkeypatch):
         assert metric.is_successful() == (made["mean"] >= 2)
     assert metric.__name__ == "Stars, calibrated"
     case = cases.LLMTestCase(input="rate", actual_output="0.75")
-    score = CalibratedMetric(Stars(), path, rating_range=(0, 1)).measure(case)
-    assert score == pytest.approx(open_calibrator(path)(4)["mean"])
+    ranged = CalibratedMetric(Stars(), path, rating_range=(0, 1))
+    assert ranged.measure(case) == pytest.approx(open_calibrator(path)(4)["mean"])
+    # For each case that it evaluates, DeepEval makes a copy.
+    copies = utils.copy_metrics([metric, ranged])
+    assert copies[1].measure(case) == ranged.score and copies[0].threshold == 2
