@@ -46,11 +46,12 @@ def open_calibrator(path: str | Path, rating_range: Ends = None) -> Callable[[An
             "text. Fit a calibrator to ratings, such as those that `cordial read` extracts."
         )
 
-    way = name_direction(ends=rating_range)
-    if (made := fitted.fit_.provenance.get("direction", [way])) != [way]:
+    made, *_ = fitted.fit_.provenance.get("direction", [name_direction(ends=rating_range)])
+    turned = made.startswith("reversed")
+    if made != (way := name_direction(turned, rating_range)):
         raise InputError(
-            f"{path} was fitted with {made[0]!r} but is used with {way!r}. Pass the fit's "
-            "rating_range; for a reversed scale, one such as (5, 1)."
+            f"{path} was fitted with {made!r} but is used with {way!r}. Pass the fit's "
+            "rating_range, or none if it had none."
         )
 
     def calibrate(rating: Any) -> dict[str, Any]:
@@ -62,7 +63,7 @@ def open_calibrator(path: str | Path, rating_range: Ends = None) -> Callable[[An
         logits = read_ratings(
             [rating], scale, lambda _: "the score", round="split", ends=rating_range
         )
-        probs, _, *ends = predict_all(fitted.fit_, logits, LEVEL)
+        probs, _, *ends = predict_all(fitted.fit_, logits[:, ::-1] if turned else logits, LEVEL)
         return {name: cell for name, (cell,) in name_predictions(scale, probs, *ends).items()}
 
     return calibrate

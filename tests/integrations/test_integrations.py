@@ -5,7 +5,7 @@ import asyncio
 import numpy as np
 import pytest
 from few_labels import LABELS, LOGITS, STARS
-from review_tables import fast
+from review_tables import fast, read
 
 import cordial_ppl as cp
 from cordial_ppl.integrations import open_calibrator
@@ -79,6 +79,22 @@ def test_the_range_is_that_of_the_fit(cordial):
     for other in (None, (0, 100)):
         with pytest.raises(cp.InputError, match="ratings 0 to 1"):
             open_calibrator("j.cordial", other)
+
+
+@pytest.mark.parametrize("ends", [None, (100, 0)])
+def test_a_reversed_scale_is_that_of_the_fit(cordial, ends):
+    """As `cordial predict --reverse` reads it, with or without a range."""
+    grades = RATED + 1 if ends is None else 25 * RATED
+    write_table("r.csv", {"item_id": range(len(RATED)), "rating": grades})
+    write_table("l.csv", {"item_id": range(len(RATED)), "label": 5 - LABELS})
+    how = ["--reverse", "--options", ",".join(STARS)]
+    how += [] if ends is None else ["--rating-range", ",".join(map(str, ends))]
+    cordial(*fast("fit", "r.csv", "l.csv", "-o", "j.cordial", *how))
+    cordial("predict", "j.cordial", "r.csv", "-o", "p.csv", *how)
+    mean = float(read("p.csv")["mean"][0])
+    assert open_calibrator("j.cordial", ends)(grades[0])["mean"] == pytest.approx(mean)
+    with pytest.raises(cp.InputError, match="'reversed.*or none if it had none"):
+        open_calibrator("j.cordial", (5, 1))
 
 
 def test_another_file_is_refused(tmp_path):
