@@ -39,8 +39,7 @@ def open_calibrator(path: str | Path, rating_range: Ends = None) -> Callable[[An
         raise InputError(f"{path} is a {type(fitted).__name__}. Use a file from `cordial fit`.")
     scale, reader = fitted.fit_.scale, reader_of(fitted.fit_)
     # In a range of two options, a rating is read as a probability.
-    scaled = rating_range is not None and scale.size == 2
-    if reader is not None and not (reader.hard or scaled):
+    if reader is not None and not reader.hard and (rating_range is None or scale.size > 2):
         raise InputError(
             f"{path} was fitted to {reader.kind}, but evaluation tools provide one rating per "
             "text. Fit a calibrator to ratings, such as those that `cordial read` extracts."
@@ -60,9 +59,7 @@ def open_calibrator(path: str | Path, rating_range: Ends = None) -> Callable[[An
         if scale.size > 2 if isinstance(rating, bool | np.bool_) else unclear:
             names = list_names(scale.options)
             raise InputError(f"the score must be the name of an option ({names}); got {rating}.")
-        logits = read_ratings(
-            [rating], scale, lambda _: "the score", round="split", ends=rating_range
-        )
+        logits = read_ratings([rating], scale, lambda _: "the score", "split", rating_range)
         probs, _, *ends = predict_all(fitted.fit_, logits[:, ::-1] if turned else logits, LEVEL)
         return {name: cell for name, (cell,) in name_predictions(scale, probs, *ends).items()}
 
