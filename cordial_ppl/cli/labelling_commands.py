@@ -73,14 +73,14 @@ def plan(
     from cordial_ppl.tables import check_unfilled, match_labels, read_labels, read_readings
     from cordial_ppl.tables.roles import spell
 
-    if output is not None:
-        check_unfilled(output, f"or pass --labelled {output} to plan more texts")
     settings, fitted = {**vars(columns)}, None
     if wanted.more is not None:
         fitted, settings["options"] = load_calibrator(wanted.more, channel, columns.options)
     settings["apart"] = tuple(filter(None, (by, wanted.cluster)))
     with doing("reading"):
         table = read_readings(readings, **settings)
+    if output is not None:
+        check_unfilled(output, f"pass --labelled {output} to plan more texts", table.columns)
     grouping = read_grouping(table.columns, by=by, cluster=wanted.cluster)
     groups, column = grouping.get("by"), by and spell(table.columns, by)
     kept, rows = None, np.zeros(0, int)
@@ -305,7 +305,7 @@ def decide(
     done, warnings = list[str](), list[str]()
     if output is not None:
         kept = zip(labels.item_ids, table.scale.decode(labels.labels), strict=True)
-        check_unfilled(output, f"or pass {output} as LABELS", kept)
+        check_unfilled(output, f"pass {output} as LABELS", table.columns, labels.columns, kept=kept)
         options.refuse_split(labels, "decide -o")
     from cordial_ppl.decisions.sampling_design import read_design
     from cordial_ppl.estimators.bulk import sheets

@@ -24,8 +24,9 @@ from cordial_ppl.errors import (
     warn,
 )
 from cordial_ppl.tables.choices import Choice, key_rows
-from cordial_ppl.tables.columns import list_distinct, named
+from cordial_ppl.tables.columns import FIXED, is_reading, list_distinct, list_filled, named
 from cordial_ppl.tables.formats import read_columns
+from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.label_table import LabelledReadings, LabelTable, read_labels
 from cordial_ppl.tables.provenance import read_provenance, warn_of_models
 from cordial_ppl.tables.reading_table import ReadingTable, read_readings
@@ -194,12 +195,15 @@ def match_labels(
     return labels.take(np.flatnonzero(rows >= 0)), rows[rows >= 0]
 
 
-def check_unfilled(output: Path, advice: str, kept: Iterable[tuple[str, str]] = ()) -> None:
+def check_unfilled(
+    output: Path, advice: str, *read: Columns, kept: Iterable[tuple[str, str]] = ()
+) -> None:
     """Refuse to replace a table in which somebody has filled in labels, but those that are kept.
 
     Args:
         output: The table that would be replaced.
-        advice: What to do instead.
+        advice: What to do with its labels.
+        read: The tables that the new one is made of; filled columns of others would be lost, too.
         kept: Texts and labels that the new table will hold, too.
 
     Raises:
@@ -210,10 +214,13 @@ def check_unfilled(output: Path, advice: str, kept: Iterable[tuple[str, str]] = 
         columns.require("label")
     except InputError:
         return  # Whatever it is, it is no table of labels.
-    cells = [columns.cells[name] for name in ("item_id", "label") if name in columns.schema]
-    rows = zip(*cells, strict=True)
-    filled = Counter(tuple(map(str, row)) for row in rows if not is_missing(row[-1]))
-    if filled - Counter[tuple[str, ...]](kept):
-        labels = count(filled.total(), "label")
-        problem = f"{output} already contains {labels}, which a new table would overwrite."
-        raise InputError(f"{problem} Choose a different output, {advice}.")
+    pair = [named(name) for name in ("item_id", "label") if name in columns.schema]
+    filled = Counter(row for row in columns.collect(*pair).iter_rows() if not is_missing(row[-1]))
+    labelled = bool(filled - Counter[tuple[str, ...]](kept))
+    same = {*FIXED, "cost"}.union(*({*one.schema, *one.origin.values()} for one in read))
+    others = [name for name in columns.schema if name.removeprefix("input_") not in same]
+    others = [name for name in others if not is_reading(name) and list_filled(columns, name)]
+    if labelled or others:
+        what = count(filled.total(), "label") if labelled else f"values in {list_names(others)}"
+        problem = f"{output} already contains {what}, which a new table would overwrite."
+        raise InputError(f"{problem} Choose a different output{f', and {advice}' * labelled}.")

@@ -47,7 +47,9 @@ def test_a_table_for_people_that_estimate_takes_back(cordial, refused, as_json, 
     as_json("decide", *tables, *COSTS, "-o", "d.csv")
     fill("precious.csv", np.arange(TEXTS) < LABELLED)
     for name in ("filled.csv", "precious.csv"):
-        refused(f"{name}|LABELS", "decide", *tables, *COSTS, "-o", name)
+        refused(f"{name}|output, and pass {name} as LABELS", "decide", *tables, *COSTS, "-o", name)
+    write_table("noted.csv", read(tables[1]) | {"annotator": ["ann"] * LABELLED})
+    refused("noted.csv|'annotator'", "decide", *tables, *COSTS, "-o", "noted.csv")
     # Chosen texts that nobody labelled leave others to stand for them.
     assert "probability" in cordial("estimate", tables[0], "precious.csv", "-q").stderr
 

@@ -64,6 +64,23 @@ def test_whoever_stops_early_has_a_plan_too(cordial, refused, readings):
     np.testing.assert_allclose(np.array(rest["probability"], float), 20 / TEXTS)
 
 
+@pytest.mark.parametrize(
+    ("names", "refuses"), [("label_ann,label_bob", True), ("label_note", False)]
+)
+def test_labels_in_columns_of_annotators_are_not_replaced(
+    cordial, refused, readings, names, refuses
+):
+    """Nor is what else people added; notes of `cordial label` alone are no labels."""
+    command = "plan", readings, "-n", 4, "-o", "p.csv", "--quiet"
+    cordial(*command)
+    cells = read("p.csv")
+    write_table("p.csv", cells | {name: ["", "2", "3", "1"] for name in names.split(",")})
+    if refuses:
+        refused("p.csv|'label_ann', 'label_bob'|different output.", *command)
+    else:
+        cordial(*command)
+
+
 def test_labels_of_several_people_stay_theirs(cordial, readings):
     """A further plan begins with the labels of all of them, and is a table of labels itself."""
     people = {"item_id": ["text 0", "text 1", "text 0"], "label": ["1", "2", "3"]}
