@@ -90,9 +90,8 @@ def open_columns(path: str | Path, choice: Choice, *, needed: bool = True) -> Co
     if rating is not None and (needed or spell(columns, rating)):
         (column,) = find_columns(columns, [rating], "rating", RATINGS)
         columns = columns.rename(column, "rating")
-        others = filter(is_reading, columns.schema.keys() - {"rating"})
-        apart = tuple(name for name in columns.apart if name != "rating")
-        columns = replace(columns, apart=(*apart, *others))
+        apart = {*columns.apart, *filter(is_reading, columns.schema)} - {"rating"}
+        columns = replace(columns, apart=tuple(sorted(apart)))
     if task is not None:
         there = split_choice(columns, "task", task)[0] in columns.schema
         return select(columns, "task", task) if needed or there else columns
@@ -226,7 +225,9 @@ def identify(columns: Columns, id: Sequence[str] = ()) -> Columns:
             joined = pl.struct(*(named(name) for name in parts if name)).map_elements(
                 lambda row: join_parts([*row.values()]) if any(row.values()) else "", pl.String
             )
-            frame = columns.frame.with_columns(item_id=joined)
+            single = {"item_id", "input_item_id"} & columns.schema.keys() == {"item_id"}
+            kept = [pl.col("item_id").alias("input_item_id")] * single
+            frame = columns.frame.with_columns(*kept, item_id=joined)
             return replace(columns, frame=frame, apart=(*columns.apart, *filter(None, parts)))
     column = next(filter(None, (spell(columns, name) for name in id)), "item_id")
     if column not in columns.schema:

@@ -219,6 +219,11 @@ def test_names_of_columns(text):
     assert read_labels(parts, SCALE, id=["question,model"]).item_ids == ["7|gpt", "7|other"]
     with pytest.raises(InputError, match="each question must be unique; '7' is in lines 2 and 3"):
         read_labels(parts, SCALE, id=["question"])
+    # A column `item_id` keeps its cells under another name, as beside any other id.
+    beside = text("i.csv", "item_id,question,model,label", "1,7,gpt,1", "2,7,other,2")
+    for id, first in (("question,model", "7|gpt"), ("Item_ID,model", "1|gpt")):
+        table = read_labels(beside, SCALE, id=[id])
+        assert table.item_ids[0] == first and table.extras["input_item_id"] == ["1", "2"]
     bars = text("b.csv", "question,model,label", "x|y,z,1", "x,y|z,2")
     assert read_labels(bars, SCALE, id=["question,model"]).item_ids == [r"x\|y|z", r"x|y\|z"]
 
