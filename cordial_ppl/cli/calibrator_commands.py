@@ -161,8 +161,7 @@ def monitor(
         check = cp.check_labels(fit, **labelled | {"labels": fit.scale.decode(matched[0].labels)})
         answer = NO if (broken := check.evidence >= 1 / (1 - level)) else answer
         content |= {"labels": check.to_dict(), "answer": answer}
-        does = "the labels contradict" if broken else "the labels do not contradict"
-        line = f"{does} the calibration. {check.text}"
+        line = f"the labels {'do not ' * (not broken)}contradict the calibration. {check.text}"
         text = f"{line}\n{text}" if broken else f"{text}\n{line}"
     return Result(content, text, status=STATUS[answer])
 

@@ -41,17 +41,16 @@ def open_tables(
     Raises:
         InputError: A table is not as it must be.
     """
+    fit, drift, counted = fitted.fit_, None, list[np.ndarray]()
     with doing("reading"):
         if isinstance(fitted, Fusion):
             table = _read_judges(fitted, paths, **settings)
-            warn_of_unread(path, fitted.fit_, table)
-            return table, None, warn_of_kind(path, fitted.fit_, paths[0], table)
-        if len(paths) > 1:
+        elif len(paths) > 1:
             raise InputError(f"{path} was fitted to one judge. Remove --also.")
-        counted, fit = list[np.ndarray](), fitted.fit_
-        table = open_readings(paths[0], **settings)
-        table.check(fit.covariates, fit.levels, lambda logits: counted.append(sketch(logits)))
-        drift = compare(fit.sketch, merge(counted), fit.scale)
+        else:
+            table = open_readings(paths[0], **settings)
+            table.check(fit.covariates, fit.levels, lambda logits: counted.append(sketch(logits)))
+            drift = compare(fit.sketch, merge(counted), fit.scale)
     others = warn_of_kind(path, fit, paths[0], table)
     warn_of_drift(path, fit, paths[0], drift)
     warn_of_unread(path, fit, table)
@@ -97,10 +96,10 @@ def warn_of_kind(path: Path, fit: AnyFit, readings: Path, table: ReadingTable) -
 def warn_of_unnamed(path: Path, fit: Fit, labels: Path) -> None:
     """Warn where a fit names none of its texts, so that their labels cannot be recognised."""
     if fit.entered.texts.max() < 0:
-        warn(
-            f"{path} does not record which texts it was fitted to, so all labels in {labels} count "
-            "as new. If some were used in the fit, fit again with their item_id as texts."
+        problem = (
+            f"{path} does not name the texts of its fit, so all labels in {labels} count as new."
         )
+        warn(f"{problem} If some were used in the fit, fit again with their item_id as texts.")
 
 
 def warn_of_unread(path: Path, fit: AnyFit, table: ReadingTable) -> None:
@@ -115,7 +114,7 @@ def warn_of_unread(path: Path, fit: AnyFit, table: ReadingTable) -> None:
         )
 
 
-def warn_of_drift(path: Path, fit: Fit, readings: Path, drift: Drift | None) -> None:
+def warn_of_drift(path: Path, fit: AnyFit, readings: Path, drift: Drift | None) -> None:
     """Warn of readings that are not distributed like those of the fit, if they are not."""
     if drift is not None and drift.alarm:
         warn(

@@ -34,12 +34,11 @@ def _list_texts(table: ReadingTable, but: Sequence[str] = ()) -> pl.DataFrame:
 
 def _list_labels(labels: LabelTable | None, before: int, after: int, scale: Scale) -> pl.DataFrame:
     """List labels, with who gave them and their weights if the table says it, among empty rows."""
-    columns: dict[str, Any] = {}
-    if labels is not None:
-        columns = {} if labels.annotators is None else {"annotator": labels.annotators}
-        columns |= {"weight": labels.weights} if "weight" in labels.columns.free else {}
-    names = [] if labels is None else scale.decode(labels.labels)
-    listed = pl.DataFrame(columns | {"label": pl.Series(names, dtype=pl.String)})
+    if labels is None:
+        return pl.DataFrame({"label": pl.Series([None] * (before + after), dtype=pl.String)})
+    columns: dict[str, Any] = {} if labels.annotators is None else {"annotator": labels.annotators}
+    columns |= {"weight": labels.weights} if "weight" in labels.columns.free else {}
+    listed = pl.DataFrame(columns | {"label": scale.decode(labels.labels)})
     padded = pl.concat([listed.clear(before), listed, listed.clear(after)])
     return padded.with_columns(pl.col("^weight$").fill_null(1.0))
 
