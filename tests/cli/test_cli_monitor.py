@@ -104,7 +104,7 @@ def test_texts_of_a_fit_in_python_are_recognised_or_that_is_told(cordial, tables
     looks = "monitor", "own.cordial", "r.csv", "r.csv", "--labels", "l.csv"
     if texts is None:
         said = cordial(*looks).stderr
-        assert "does not name the texts of its fit, so all labels in l.csv" in said
+        assert "does not name its training texts, so all labels in l.csv" in said
     else:
         assert "all labelled texts were used in the fit" in cordial(*looks, status=2).stderr
 

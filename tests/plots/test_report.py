@@ -363,7 +363,10 @@ def test_the_command_writes_the_page(files, cordial, tmp_path):
 def test_the_command_warns_of_a_fit_that_names_no_texts(files, cordial, undrawn):
     cp.LogitStack(STARS).fit(LOGITS, [STARS[z] for z in LABELS]).save("judge.cordial")
     said = cordial(*files, "page.html").stderr
-    assert "judge.cordial does not name the texts" in said and "in labels.csv count as new" in said
+    assert (
+        "judge.cordial does not name its training texts" in said
+        and "in labels.csv count as new" in said
+    )
 
 
 def test_the_command_names_groups_that_are_rated_otherwise(

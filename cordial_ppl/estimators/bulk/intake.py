@@ -96,10 +96,8 @@ def warn_of_kind(path: Path, fit: AnyFit, readings: Path, table: ReadingTable) -
 def warn_of_unnamed(path: Path, fit: Fit, labels: Path) -> None:
     """Warn where a fit names none of its texts, so that their labels cannot be recognised."""
     if fit.entered.texts.max() < 0:
-        problem = (
-            f"{path} does not name the texts of its fit, so all labels in {labels} count as new."
-        )
-        warn(f"{problem} If some were used in the fit, fit again with their item_id as texts.")
+        problem = f"{path} does not name its training texts, so all labels in {labels} count as new"
+        warn(f"{problem}. If some were used in the fit, fit again with their item_id as texts.")
 
 
 def warn_of_unread(path: Path, fit: AnyFit, table: ReadingTable) -> None:
