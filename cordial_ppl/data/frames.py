@@ -5,14 +5,16 @@ imported: a data frame's library is loaded already.
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
+from os.path import commonprefix
 from typing import Any
 
 import numpy as np
 
 from cordial_ppl.data.containers import collected
 from cordial_ppl.data.numerals import in_order
+from cordial_ppl.data.scale import fold
 from cordial_ppl.errors import InputError, list_names, quote
 
 LIBRARIES = "pandas", "polars"
@@ -49,14 +51,25 @@ def check_columns(readings: Any, fitted: np.ndarray | None, options: Sequence[st
     names = column_names(readings)
     if names is None:
         return
-    ends = [name.rpartition("_")[2] for name in names]
-    if fitted is None and len(set(ends)) == len(ends):
+    ends, order = _without_prefix(names), _without_prefix(options)
+    if sorted(ends) != sorted(order):
+        ends = [name.rpartition("_")[2] for name in names]
         order = options if sorted(ends) == sorted(options) else in_order(ends)
+    if fitted is None and len(set(ends)) == len(ends):
         fitted = names[[ends.index(end) for end in order]]
     if fitted is not None and list(names) != list(fitted):
         raise InputError(
             f"expected columns {', '.join(fitted)}, in this order; got {', '.join(names)}."
         )
+
+
+def _without_prefix(names: Iterable[str]) -> list[str]:
+    """Remove what all names share up to a "_" or a blank, and capitals if names stay distinct."""
+    folded = [fold(name) for name in names]
+    distinct = folded if len(set(folded)) == len(folded) else names
+    joined = [name.replace(" ", "_") for name in distinct]
+    shared = commonprefix(joined).rfind("_") + 1
+    return [name[shared:] for name in joined]
 
 
 def _first_frame(readings: Any) -> Any:

@@ -191,7 +191,7 @@ class Scale:
             label = str(int(label) if {*(self.numbers or ())} == {0, 1} else label)
         if not isinstance(label, str):
             return None
-        return self._positions.get(_composed(label.strip()), self._folded.get(_fold(label)))
+        return self._positions.get(_composed(label.strip()), self._folded.get(fold(label)))
 
     def counted(self, labels: Iterable[Any], noun: str = "labels") -> "Scale":
         """Find out how numbers count options that are words, from 0 or from 1.
@@ -269,7 +269,7 @@ class Scale:
     @cached_property
     def _folded(self) -> dict[str, int]:
         """Map names without capitals and blanks to positions, where these tell options apart."""
-        places = {(_fold(name), position) for name, position in self._positions.items()}
+        places = {(fold(name), position) for name, position in self._positions.items()}
         counts = Counter(name for name, _ in places)
         return {name: position for name, position in places if counts[name] == 1}
 
@@ -318,7 +318,7 @@ class Scale:
         others = f", and {n} other{'s' * (n > 1)}" if (n := len(cited) - SHOWN) > 0 else ""
         message = f"{noun} must be {self._expected()}; found {', '.join(cited[:SHOWN])}{others}."
         numbers = {_count(cells[i]) for i in bad}
-        words = {_fold(cell): cell.strip() for cell in cells if isinstance(cell, str)}
+        words = {fold(cell): cell.strip() for cell in cells if isinstance(cell, str)}
         spelt = numbers == {None} and len(bad) == len(cells) and 1 < len(words) <= self.size
         if self._counting and spelt:
             # Their order is not known: a command that names them so would fit a wrong scale.
@@ -387,7 +387,7 @@ def _composed(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
-def _fold(name: str) -> str:
+def fold(name: str) -> str:
     """Return the name without capitals, and with single blanks."""
     return " ".join(_composed(name).casefold().split())
 

@@ -187,6 +187,37 @@ def test_numbers_as_names_of_columns_keep_their_order():
             call(frame)
 
 
+@pytest.mark.parametrize(
+    ("options", "columns"),
+    [
+        (("very_bad", "so_so", "good"), ["logit_very_bad", "logit_so_so", "logit_good"]),
+        (("not_good", "good", "so so"), ["p_not_good", "p_good", "p_so_so"]),
+        (("Poor", "Fair", "Good"), ["poor", "fair", "good"]),
+        (("good", "fair", "Good"), ["p good", "p fair", "p Good"]),
+    ],
+)
+@pytest.mark.parametrize("library", [pandas, polars])
+def test_columns_of_words_keep_their_order(library, options, columns):
+    codes = np.arange(12) % 3
+    probs, labels = 0.1 + 0.7 * np.eye(3)[codes], [options[k] for k in codes]
+    logits = np.log(probs)
+    own, log = (dict(zip(columns, cells.T, strict=True)) for cells in (probs, logits))
+    own, log = library.DataFrame(own), library.DataFrame(log)
+    raw = cp.RawReading(options).fit(log, labels)
+    users = cp.UserShift(options).fit(own, labels, codes)
+    assert [*raw.predict(log)] == [*raw.predict(logits)] == labels
+    raw, wrong = cp.RawReading(options).fit(logits, labels), f"columns {', '.join(columns)}, in"
+    for call, frame in (
+        (raw.predict, log),
+        (lambda given: cp.RawReading(options).fit(given, labels), log),
+        (lambda given: users.predict_proba(given, codes), own),
+        (lambda given: users.fit(given, labels, codes), own),
+        (lambda given: cp.Fusion(options).fit({"a": logits, "b": given}, labels), log),
+    ):
+        with pytest.raises(cp.InputError, match=wrong):
+            call(frame[columns[::-1]])
+
+
 @pytest.mark.parametrize("make", [small, cp.LogitStack, cp.DirichletCalibration])
 def test_a_fit_changes_no_setting_and_knows_no_other(make):
     judge = make(seed=2) if make is not cp.DirichletCalibration else make()
