@@ -46,7 +46,7 @@ class Scale:
     Args:
         options: the K names, at least two, distinct and not empty.
         aliases: how tables write the options, if otherwise: '1'..'5' for 'poor'..'excellent'.
-        numbered: whether predictions are numbers, because the options were given so.
+        numbered: whether predictions are numbers or Booleans, because the options were given so.
 
     Raises:
         InputError: there are fewer than two options, or a name is empty or occurs twice.
@@ -108,7 +108,8 @@ class Scale:
             scale = options
         else:
             names = _names(options)
-            scale = cls(tuple(map(str, names)), numbered=all(isinstance(n, Real) for n in names))
+            numbered = all(isinstance(name, Real | np.bool_) for name in names)
+            scale = cls(tuple(map(str, names)), numbered=numbered)
         if size not in (None, scale.size):
             raise InputError(
                 f"the readings have {size} columns but {scale.size} options are listed: "
@@ -118,9 +119,11 @@ class Scale:
 
     @property
     def classes(self) -> np.ndarray:
-        """Return the options as predictions are given: names, or numbers if they were numbers."""
+        """Return the options as they were passed: names, numbers or Booleans."""
         if not self.numbered:
             return np.asarray(self.options)
+        if "True" in self.options:
+            return np.array([name == "True" for name in self.options])
         whole = (self.values % 1 == 0).all() and (abs(self.values) < 2**53).all()
         return self.values.astype(np.int64) if whole else self.values
 

@@ -50,6 +50,24 @@ def test_true_is_an_option_of_that_name_or_1_beside_0(kind):
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        (True, False),
+        (False, True),
+        np.array([True, False]),
+        pd.CategoricalDtype([True, False], ordered=True),
+    ],
+)
+def test_predictions_of_booleans_are_booleans(options):
+    first = next(iter(getattr(options, "categories", options)))
+    logits, labels = np.tile([[2.0, 0.0], [0.0, 1.0]], (4, 1)), [first, not first] * 4
+    fitted = cp.TemperatureScaling(Scale.of(options)).fit(logits, labels)
+    assert fitted.classes_.tolist() == labels[:2] and fitted.predict(logits).tolist() == labels
+    assert cp.scores.neg_log_loss(fitted, logits, labels) > -0.5
+    assert Scale.of(("True", "False")).classes.tolist() == ["True", "False"]
+
+
+@pytest.mark.parametrize(
     ("labels", "message"),
     [
         ([5, 2.5, 9], "found 5 in row 0, 2.5 in row 1, 9 in row 2"),
