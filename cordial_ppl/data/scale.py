@@ -40,8 +40,9 @@ class Scale:
     """The K ordered options of a rating, worst (or least) first.
 
     If the name of every option is a number ('1'..'5'), the labels 3, 3.0, '3' and '3.0' all mean
-    the option of that name. Otherwise a label is the name of an option, or its position 0..K-1.
-    Capitals and blanks do not count where names differ in more than these.
+    the option of that name. Otherwise a label is the name of an option, or its position 0..K-1 if
+    no name is the number of another option. Capitals and blanks do not count where names differ in
+    more than these.
 
     Args:
         options: the K names, at least two, distinct and not empty.
@@ -210,11 +211,14 @@ class Scale:
             SettingNeeded: the numbers lie between 1 and K - 1, and may count from either.
         """
         numbers = {_count(label) for label in labels if self.named(label) is None}
-        finite = [number for number in numbers if number is not None]
-        if self.numbers is not None or not finite or min(finite) < 1 or max(finite) > self.size:
+        finite = [n for n in numbers if n is not None and n not in self._by_number]
+        # Names that are numbers tell where all of them start.
+        starts = {number - position for number, position in self._by_number.items()}
+        apart = min(finite, default=0) < 1 or max(finite) > self.size
+        if self.numbers is not None or starts - {1} or apart:
             return self
         names, (first, *_, last) = tuple(str(i + 1) for i in range(self.size)), self.options
-        if max(finite) < self.size:
+        if max(finite) < self.size and not starts:
             listed = ", ".join(f"{number:g}" for number in sorted(finite))
             raise SettingNeeded(
                 f"{noun} {listed} are ambiguous: {quote(first)} could be numbered 0 or 1. Write "
@@ -270,6 +274,19 @@ class Scale:
         return {_composed(name): i % self.size for i, name in enumerate((*other, *self.options))}
 
     @cached_property
+    def _by_number(self) -> dict[float, int]:
+        """Map the names and aliases that are numbers (True is 1) to positions."""
+        names = self._positions.items()
+        if self.numbered:
+            names = zip(self.classes.tolist(), range(self.size), strict=True)
+        return {n: i for name, i in names if (n := parse_number(name)) is not None}
+
+    @cached_property
+    def _takes_positions(self) -> bool:
+        """Return whether a number may be a position: no name is the number of another option."""
+        return all(number == position for number, position in self._by_number.items())
+
+    @cached_property
     def _folded(self) -> dict[str, int]:
         """Map names without capitals and blanks to positions, where these tell options apart."""
         places = {(fold(name), position) for name, position in self._positions.items()}
@@ -287,12 +304,8 @@ class Scale:
         number = _count(label)
         if number is None or not is_exact(label) or self._may_be_thousands(label):
             return None
-        if self.numbers is not None:
-            return self.numbers.get(number)
-        if not number.is_integer():
-            return None
-        index = int(number) if 0 <= number < self.size else None
-        return self._positions.get(str(int(number)), index)
+        index = int(number) if self._takes_positions and number in range(self.size) else None
+        return self._by_number.get(number, index)
 
     def _between(self, label: Any) -> float | None:
         """Return the position of an option, or of a number between two, if they are in order."""
@@ -301,6 +314,7 @@ class Scale:
         ordered = {*np.diff(order).tolist()} in ({1}, {-1})
         low, *_, high = self.numerals[order]
         free = ordered and position is None and not self._may_be_thousands(label)
+        free = free and bool(self.numbers or self._takes_positions)
         if number is None or not free or not low < number < high:
             return position
         return float(np.interp(number, self.numerals[order], order))
@@ -347,7 +361,8 @@ class Scale:
     def _expected(self) -> str:
         if self._counting:
             return f"whole numbers {self.numerals[0]:g}..{self.numerals[-1]:g}"
-        positions = "" if self.numbers else f" (or their positions 0..{self.size - 1})"
+        free = self._takes_positions and not self.numbers
+        positions = f" (or their positions 0..{self.size - 1})" if free else ""
         return f"among the options {list_names(self.options)}{positions}"
 
 

@@ -50,6 +50,43 @@ def test_true_is_an_option_of_that_name_or_1_beside_0(kind):
 
 
 @pytest.mark.parametrize(
+    ("options", "labels", "codes"),
+    [
+        (("1", "2", "3+"), [2, 1.0, "3+"], [1, 0, 2]),
+        (("1", "2", "3+"), [1, 0], "'3\\+'; found 0 in row 1"),
+        (("1", "2", "3+"), [1, 3], "'3\\+'; found 3 in row 1"),
+        (("0", "1", "2+"), [2, 1, 0], [2, 1, 0]),
+        (("N/A or 1", "2", "3"), [2, 3], [1, 2]),
+        (("N/A or 1", "2", "3"), [1, 2, 3], "'3'; found 1 in row 0"),
+        (("1 (worst)", "2", "3 (best)"), [1, 2], "found 1 in row 0"),
+        ((True, False), [1, 0], [0, 1]),
+    ],
+)
+def test_a_number_is_no_position_where_another_option_has_its_name(options, labels, codes):
+    scale = Scale.of(options)
+    for read in (scale.encode, scale.locate):
+        if isinstance(codes, list):
+            assert read(labels).tolist() == codes
+        else:
+            with pytest.raises(InputError, match=codes):
+                read(labels)
+
+
+def test_ratings_are_counted_as_options_that_are_numbers_say():
+    for options, ratings in (
+        (("2", "3", "4+"), [2, 3]),
+        (("0", "1", "2+"), [1, 2]),
+        (("1", "2", "3+"), [1, 2]),
+    ):
+        codes = cp.readings_from_ratings(ratings, options=options).argmax(axis=1)
+        assert codes.tolist() == [
+            options.index(str(r)) if str(r) in options else 2 for r in ratings
+        ]
+    with pytest.warns(cp.CordialWarning, match="numbers from 1 .'N/A or 1'. to 3"):
+        assert cp.readings_from_ratings([1, 2], ("N/A or 1", "2", "3")).argmax(1).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
     "options",
     [
         (True, False),
