@@ -16,7 +16,7 @@ from cordial_ppl.data.containers import as_cells, as_numbers
 from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.labelling import as_weights, sum_at
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, name_rows
+from cordial_ppl.errors import InputError, SettingNeeded, name_rows
 from cordial_ppl.runtime.arrays import FLOOR
 
 SUM_TOLERANCE = 1e-6
@@ -87,7 +87,7 @@ def accuracy(probs: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = No
         weights: weight of each text in the mean [n]; one by default.
     """
     p, z = _predictions(probs, labels)
-    counted = as_weights(aligned(probs, weights, "weights"), np.arange(len(z)))
+    counted = as_weights(aligned(probs, weights, "weights"), np.arange(len(z)), noun="weights")
     return float(np.average(p.argmax(axis=1) == z, weights=counted))
 
 
@@ -277,15 +277,17 @@ def _times_taken(
 def as_probabilities(probs: ArrayLike) -> Float[np.ndarray, "n K"]:
     """Check that rows are distributions over at least two options."""
     p = as_numbers(probs, "probs")
-    hint = "Convert logits to probabilities with a softmax first."
     if p.ndim != 2 or p.shape[0] < 1 or p.shape[1] < 2:
-        raise InputError(
-            f"probs must have n >= 1 rows and K >= 2 columns; got shape {p.shape}. {hint}"
-        )
-    with np.errstate(over="ignore"):
-        off = np.abs(p.sum(axis=1) - 1)
-    wrong = np.flatnonzero(~(np.isfinite(p) & (p >= 0)).all(axis=1) | ~(off <= SUM_TOLERANCE))
+        raise InputError(f"probs must have n >= 1 rows and K >= 2 columns; got shape {p.shape}.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = p.sum(axis=1)
+    wrong = np.flatnonzero(~(p >= 0).all(axis=1) | ~(np.abs(sums - 1) <= SUM_TOLERANCE))
     if wrong.size:
+        hint = "Divide each row by its sum."
+        if not (sums[wrong] > 0).all():
+            hint = "Remove rows without a prediction."
+        if ((p[wrong] < 0) | (p[wrong] > 1)).any():
+            hint = "If these are logits, convert them to probabilities with a softmax first."
         raise InputError(
             "each row of probs must contain finite, non-negative numbers that sum to one (within "
             f"{SUM_TOLERANCE}). Check {name_rows(wrong)}. {hint}"
@@ -298,4 +300,9 @@ def _predictions(
 ) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"]]:
     """Check predictions and the labels (or stated classes) that go with them."""
     p, labels = as_probabilities(probs), aligned(probs, labels, name)
-    return p, Scale.default(p.shape[1]).encode(as_cells(labels, name, len(p)), noun=name)
+    cells = as_cells(labels, name, len(p))
+    try:
+        return p, Scale.default(p.shape[1]).encode(cells, noun=name)
+    except SettingNeeded as error:  # There are no options to set.
+        advice = f"Pass positions: 0 for the first option to {p.shape[1] - 1} for the last."
+        raise InputError(f"{error.problem} {advice}") from error

@@ -100,12 +100,15 @@ def test_reversals_crossover_and_differences_by_hand():
         ([0.5, 0.5], [0], "shape"),
         (np.empty((0, 2)), [], "n >= 1"),
         ([[1.0]], [0], "K >= 2"),
-        ([[0.5, 0.5], [0.7, 0.2]], [0, 1], "row 1"),
-        ([[1.5, -0.5]], [0], "non-negative"),
-        ([[np.nan, 1.0]], [0], "finite"),
+        ([[0.5, 0.5], [0.3333, 0.6666]], [0, 1], "row 1. Divide each row by its sum.$"),
+        ([[1.5, -0.5]], [0], "non-negative.* If these are logits, .* with a softmax first.$"),
+        ([[np.nan, 1.0]], [0], "finite.* row 0. Remove rows without a prediction.$"),
+        ([[0.0, 0.0]], [0], "row 0. Remove rows without a prediction.$"),
         ([["a", "b"]], [0], "numbers"),
         ([[0.5, 0.5]], [0, 1], "labels must have one entry for each of 1 texts"),
-        ([[0.5, 0.5]], [2], "2"),
+        ([[0.5, 0.5]], [3], "0..1; found 3 in row 0.$"),
+        ([[0.5, 0.5]] * 2, [1, 2], "found 2 in row 1. Pass positions: 0 .* to 1 for the last.$"),
+        ([[0.5, 0.5]] * 2, ["bad", "good"], "'good' in row 1. Pass positions: 0 for the first"),
         ([[0.5, 0.5]], [0.5], "0.5"),
     ],
 )
@@ -123,6 +126,18 @@ def test_reversals_crossover_and_differences_by_hand():
 def test_bad_input_is_refused_by_every_score(score, probs, labels, message):
     with pytest.raises(cp.InputError, match=message):
         score(probs, labels)
+
+
+def test_wrong_weights_are_called_as_the_setting_is():
+    probs, labels = [[0.5, 0.5]] * 2, [0, 1]
+    for weights, message in (
+        ([1, -1], "^weights must be between 0 .* found -1 in row 1"),
+        ([0, 0], "^weights must contain a positive weight"),
+        ([1], "^weights must have one entry"),
+        (["a", "b"], "^weights must be numbers"),
+    ):
+        with pytest.raises(cp.InputError, match=message):
+            cp.scores.accuracy(probs, labels, weights)
 
 
 def test_the_interval_of_texts_and_subsets_is_that_of_resampling_one_by_one(monkeypatch):

@@ -61,7 +61,10 @@ def share_text(texts: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
 
 
 def as_weights(
-    values: Any, texts: Int[np.ndarray, " n"], cells: tuple[np.ndarray, np.ndarray] | None = None
+    values: Any,
+    texts: Int[np.ndarray, " n"],
+    cells: tuple[np.ndarray, np.ndarray] | None = None,
+    noun: str = "sample_weight",
 ) -> Float[np.ndarray, " n"]:
     """Validate the weights of labels; where none are given, a text's labels share a weight of one.
 
@@ -70,31 +73,32 @@ def as_weights(
         texts: which text each label is of.
         cells: row and column of each label in a table of annotators; the weights are then those of
             its cells, or of its rows, which their labels share.
+        noun: what messages call the weights.
 
     Raises:
         InputError: they are no such numbers, of another length, or all zero.
     """
     if values is None:
         return share_text(texts)
-    numbers = as_numbers(values, "sample_weight")
+    numbers = as_numbers(values, noun)
     rows = np.arange(len(texts)) if cells is None else cells[0]
     if cells is not None and numbers.ndim == 2:
         if len(numbers) != 1 + rows.max() or numbers.shape[1] <= cells[1].max():
             raise InputError(
-                f"a 2-D sample_weight must have the same shape as the labels; got {numbers.shape}."
+                f"a 2-D {noun} must have the same shape as the labels; got {numbers.shape}."
             )
         weights = numbers[cells]
     else:
-        check_count(numbers, "sample_weight", 1 + int(rows.max()))
+        check_count(numbers, noun, 1 + int(rows.max()))
         weights = numbers[rows] * share_text(rows)
     wrong = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))
     if wrong.size:
         raise InputError(
-            f"sample_weight must be between 0 and {LARGEST:,.0f} (a weight of 1 counts as one "
+            f"{noun} must be between 0 and {LARGEST:,.0f} (a weight of 1 counts as one "
             f"label); found {weights[wrong[0]]:g} in row {rows[wrong[0]]}."
         )
     if not weights.any():
-        raise InputError("every sample_weight is zero. At least one weight must be positive.")
+        raise InputError(f"{noun} must contain a positive weight; found only zeros.")
     return weights
 
 
