@@ -5,18 +5,19 @@ validates its input and raises an `InputError` that names the first invalid row.
 """
 
 from itertools import batched
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
-from cordial_ppl.data.checks import check_level, check_number
+from cordial_ppl.data.checks import check_level, check_number, check_seed
 from cordial_ppl.data.containers import as_cells, as_numbers
 from cordial_ppl.data.frames import aligned
 from cordial_ppl.data.labelling import as_weights, sum_at
 from cordial_ppl.data.scale import Scale
-from cordial_ppl.errors import InputError, SettingNeeded, name_rows
+from cordial_ppl.errors import InputError, SettingNeeded, name_rows, quote
 from cordial_ppl.runtime.arrays import FLOOR
 
 SUM_TOLERANCE = 1e-6
@@ -191,10 +192,11 @@ def crossover(d_u: float, d_s: float, delta: float) -> float:
     Raises:
         InputError: a value is not a finite number, or d_u < d_s.
     """
-    if not np.isfinite([d_u, d_s, delta]).all() or d_u < d_s:
+    numbers = [isinstance(value, Real) and np.isfinite(value) for value in (d_u, d_s, delta)]
+    if not all(numbers) or d_u < d_s:
         raise InputError(
-            f"d_u, d_s and delta must be finite numbers with d_u >= d_s; got d_u={d_u}, "
-            f"d_s={d_s}, delta={delta}."
+            f"d_u, d_s and delta must be finite numbers with d_u >= d_s; got "
+            f"d_u={quote(d_u)}, d_s={quote(d_s)}, delta={quote(delta)}."
         )
     return (d_u - d_s) / (2 * delta) if delta > 0 else float("inf")
 
@@ -256,7 +258,7 @@ def paired_bootstrap(
         )
     *methods, subsets, n = differences.shape
     level, draws = check_level(level), int(check_number("draws", draws, 1, whole=True))
-    rng, parts = np.random.default_rng(seed), []
+    rng, parts = np.random.default_rng(check_seed(seed)), []
     for chunk in batched(range(draws), max(1, CHUNK // max(n, differences.size // n))):
         texts, rows = (_times_taken(rng, len(chunk), size) for size in (n, subsets))
         sums = (texts @ differences.reshape(-1, n).T).reshape(len(chunk), -1, subsets)

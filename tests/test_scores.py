@@ -1,6 +1,7 @@
 """Scores are their plain loops, and refuse what cannot be scored."""
 
 import math
+from inspect import unwrap
 
 import numpy as np
 import pytest
@@ -84,6 +85,11 @@ def test_reversals_crossover_and_differences_by_hand():
     assert cp.scores.crossover(30, 5, 0.0) == math.inf
     with pytest.raises(cp.InputError, match="d_u=5, d_s=30"):
         cp.scores.crossover(5, 30, 0.01)
+    # Without the types that tests check.
+    with pytest.raises(cp.InputError, match="d_u='30', d_s=5"):
+        unwrap(cp.scores.crossover)("30", 5, 0.01)
+    with pytest.raises(cp.InputError, match="seed must be a whole number .* got 'a'"):
+        unwrap(cp.scores.paired_bootstrap)(np.ones((3, 7)), seed="a")
     with pytest.raises(cp.InputError, match="delta=nan"):
         cp.scores.crossover(30, 5, math.nan)
     found = cp.scores.paired_bootstrap(np.full((3, 7), -1.5), draws=50)

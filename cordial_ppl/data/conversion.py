@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
+from cordial_ppl.data.checks import check_number
 from cordial_ppl.data.containers import as_objects, ordered_categories
 from cordial_ppl.data.number_table import GIVEN, NumberTable, Source
 from cordial_ppl.data.numerals import is_missing
@@ -53,17 +54,16 @@ def readings_from_counts(
     Args:
         counts: how often each option was sampled, whole numbers [n, K]; a row of NaN or zeros
             marks a text without a reading.
-        pseudo_count: the pseudo-count a added to every option, above 0.
+        pseudo_count: the pseudo-count a added to every option, at least 1e-9.
         source: origin of the values, for messages.
 
     Returns:
         Log-probabilities [n, K] (nats), not centred; NaN for texts without a reading.
 
     Raises:
-        InputError: a count is negative or not whole, or `pseudo_count` is not above 0.
+        InputError: a count is negative or not whole, or `pseudo_count` is below 1e-9.
     """
-    if not (pseudo_count > 0 and np.isfinite(pseudo_count)):
-        raise InputError(f"pseudo_count must be above 0; found {pseudo_count}.")
+    pseudo_count = check_number("pseudo_count", pseudo_count, 1e-9)
     table = NumberTable(counts, "counts", source)
     numbers = table.numbers
     # Beyond 2**53 floats cannot tell neighbouring whole numbers apart.

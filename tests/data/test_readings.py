@@ -2,6 +2,7 @@
 
 import warnings
 from functools import partial
+from inspect import unwrap
 
 import numpy as np
 import pandas as pd
@@ -91,8 +92,8 @@ def test_counts_enter_as_smoothed_shares(counts, pseudo_count):
     ("enter", "values", "message"),
     [
         *(
-            (partial(readings_from_counts, pseudo_count=a), [[1, 2]], "pseudo_count")
-            for a in (0, -1, np.inf)
+            (partial(unwrap(readings_from_counts), pseudo_count=a), [[1, 2]], "pseudo_count")
+            for a in (0, -1, np.inf, "a")
         ),
         (
             readings_from_probabilities,
