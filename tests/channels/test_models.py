@@ -45,13 +45,13 @@ COVARIATES = {
 }
 
 
-def load(name):
-    """A channel of the gallery, or the package's own, for five options, and for three readers."""
+def load(name, size=5):
+    """A channel of the gallery, or the package's own, and for three readers."""
     path = MODELS / f"{name}.py"
     channel = load_channel(path if path.exists() else name)
     readers = (3,) if channel.several else ()
     with jax.enable_x64(True):
-        return build_target(channel, 5, tuple(COVARIATES), *readers)
+        return build_target(channel, size, tuple(COVARIATES), *readers)
 
 
 def point(target, **values):
@@ -87,8 +87,9 @@ def assert_identical(plain, built_in, logits, turn=lambda flat: flat):
     np.testing.assert_allclose(plain.prior, built_in.prior, rtol=0, atol=1e-12)
     assert [site.gaussian for site in plain.sites] == [site.gaussian for site in built_in.sites]
     rng, extra = np.random.default_rng(1), {k: v[:24] for k, v in COVARIATES.items()}
-    readings = Readings(jnp.asarray(logits), jnp.array([0.1, 0.1, 0.2, 0.3, 0.3]), extra)
-    labels, (loc, scale) = jnp.asarray(rng.integers(5, size=24)), built_in.prior
+    counts = jnp.arange(1.0, built_in.options + 1)
+    readings = Readings(jnp.asarray(logits), counts / counts.sum(), extra)
+    labels, (loc, scale) = jnp.asarray(rng.integers(built_in.options, size=24)), built_in.prior
 
     def evaluate(target):
         def density(flat):
@@ -158,6 +159,14 @@ def test_modes_of_readers_in_plain_numpyro_are_the_papers():
         for name in (MODELS / "readers.py", "location-readers")
     )
     np.testing.assert_allclose(*(each.predict_proba(THREE) for each in modes), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [2, 3, 11])
+def test_a_user_shift_in_plain_numpyro_is_that_built_in_for_any_scale(size):
+    with jax.enable_x64(True):
+        built_in = build_target(cp.channels.user_channel(12), size, tuple(COVARIATES))
+    probs = np.random.default_rng(0).dirichlet(np.ones(size), 24)
+    assert_identical(load("user_shift", size), built_in, as_logits(np.log(probs)))
 
 
 def test_a_user_shift_in_plain_numpyro_is_the_papers():
