@@ -85,7 +85,7 @@ def accuracy(probs: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = No
     Args:
         probs: probabilities [n, K].
         labels: positions [n] on the scale, 0..K-1.
-        weights: weight of each text in the mean [n]; one by default.
+        weights: weight of each text [n]; one by default.
     """
     p, z = _predictions(probs, labels)
     counted = as_weights(aligned(probs, weights, "weights"), np.arange(len(z)), noun="weights")
@@ -111,7 +111,7 @@ def quadratic_weighted_kappa(probs: ArrayLike, labels: ArrayLike) -> float:
 
 
 def mean_absolute_error(probs: ArrayLike, labels: ArrayLike) -> float:
-    """Compute the mean error of predicted means, `mean_i |sum_k k p_i[k] - z_i|`, scale points.
+    """Compute the mean error of predicted means, `mean_i |sum_k k p_i[k] - z_i|`, classes.
 
     Args:
         probs: probabilities [n, K].

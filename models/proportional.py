@@ -1,7 +1,7 @@
 r"""Proportional odds in plain NumPyro: cut points divide the corrected reading into the options.
 
 .. math:: \mathrm{logit}\, P(Z > k) = s \Bigl(m(x) - \frac{K - 1}{2}\Bigr) - \theta_k, \qquad
-   \theta_1 < \dots < \theta_{K-1}
+   \theta_0 < \dots < \theta_{K-2}
 
 Parameters: ``temperature`` tau (divides the logits), ``slope`` s (nats per class), ``cuts`` theta
 (nats), which are close if people hardly distinguish two options.

@@ -4,9 +4,9 @@ r"""Location channel for labels that stray further to one side of the reading th
    g(z) \propto \exp[-\kappa e^{\mp \gamma} (z - c)^2],
    \qquad c = s\, m(x) + d
 
-with ``-`` above the centre (z > c) and ``+`` below it. Parameters: ``temperature`` tau (a factor on
-the logits), ``offset`` d (classes), ``gain`` s, ``concentration`` kappa (1 / classes^2, the
-geometric mean of the two sides), ``skew`` gamma, ``strength`` rho.
+with ``-`` above the centre (z > c) and ``+`` below it. Parameters: ``temperature`` tau (divides the
+logits), ``offset`` d (classes), ``gain`` s, ``concentration`` kappa (1 / classes^2, the geometric
+mean of the two sides), ``skew`` gamma, ``strength`` rho.
 
 The kernel is a two-piece normal (Fernandez and Steel 1998, J. Am. Stat. Assoc. 93). At gamma = 0
 this is the location channel. Order is kept for every gamma: the derivative of the log profile with

@@ -106,7 +106,7 @@ def _shift_grid(size: int) -> Float[np.ndarray, " G"]:
 
 
 def _shift_unit(size: int) -> float:
-    """One class for five to eight options; else the largest power of two below (K - 1) / 4.
+    """One class for five to eight options; else the largest power of two up to (K - 1) / 4.
 
     Users differ by a share of the scale; powers of two give all scales the same grid of spreads.
     """

@@ -54,7 +54,7 @@ def readings_from_counts(
     Args:
         counts: how often each option was sampled, whole numbers [n, K]; a row of NaN or zeros
             marks a text without a reading.
-        pseudo_count: the pseudo-count a added to every option, at least 1e-9.
+        pseudo_count: the pseudo-count a of every option, at least 1e-9.
         source: origin of the values, for messages.
 
     Returns:
@@ -79,13 +79,13 @@ def readings_from_ratings(
 ) -> Float64[np.ndarray, "n K"]:
     """Turn hard ratings, one stated option per text, into logits: log((1{r = k} + a) / (1 + a K)).
 
-    The pseudo-count a is 1/2, because a hard rating is a single sample (`readings_from_counts`). A
-    missing rating (None, NaN, an empty cell) becomes a row of NaN, which marks a text without a
-    reading; one warning counts these texts.
+    The pseudo-count a is 1/2, because a hard rating is a single sample (`readings_from_counts`).
+    For two options and a range, 70 of 100 gives the second probability 0.7. A missing rating (None,
+    NaN, an empty cell) becomes a row of NaN; one warning counts these texts.
 
     Args:
         ratings: numbers or names of options, [n]: a list, an array, or a series.
-        options: all K options in the scale's order; by default the categories of an ordered pandas
+        options: the K options in order; by default the categories of an ordered pandas
             categorical or a polars Enum.
         round: how to round ratings between options, such as averages of samples (see
             `round_labels`); True means "half-up".

@@ -50,10 +50,10 @@ class UserShift(Parameters):
     sigma; see :meth:`paper`.
 
     Args:
-        options: names of the K ordered options, in order; by default 0..K-1.
+        options: names of the K options, in order; by default 0..K-1.
         sigma: standard deviation of the shifts in classes, or "posterior" to average over its
             posterior. The unit of the prior is one class for five to eight options, otherwise the
-            largest power of two below a quarter of K - 1. "cross-validated" plugs in modes, with
+            largest power of two up to a quarter of K - 1. "cross-validated" plugs in modes, with
             the sigma (on the same grid) that best predicts each label from the same user's earlier
             labels.
 
