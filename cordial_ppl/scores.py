@@ -302,9 +302,8 @@ def _predictions(
 ) -> tuple[Float[np.ndarray, "n K"], Int[np.ndarray, " n"]]:
     """Check predictions and the labels (or stated classes) that go with them."""
     p, labels = as_probabilities(probs), aligned(probs, labels, name)
-    cells = as_cells(labels, name, len(p))
     try:
-        return p, Scale.default(p.shape[1]).encode(cells, noun=name)
+        return p, Scale.default(p.shape[1]).encode(as_cells(labels, name, len(p)), noun=name)
     except SettingNeeded as error:  # There are no options to set.
         advice = f"Pass positions: 0 for the first option to {p.shape[1] - 1} for the last."
         raise InputError(f"{error.problem} {advice}") from error
