@@ -50,7 +50,7 @@ def test_masked_labels_users_weights_and_strata_are_missing() -> None:
         cp.TemperatureScaling().fit(LOGITS, list(MASKED))
     with pytest.raises(cp.InputError, match="the user is missing in row 2"):
         cp.UserShift().fit(probs, LABELS, list(MASKED))
-    with pytest.raises(cp.InputError, match="sample_weight must be"):
+    with pytest.raises(cp.InputError, match="^weights must be"):
         cp.scores.accuracy(probs, LABELS, MASKED)
     with pytest.raises(cp.InputError, match="options must be a sequence of names"):
         cp.RawReading(options=[np.nan, 1, 2]).fit(LOGITS, LABELS)
