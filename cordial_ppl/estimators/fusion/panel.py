@@ -88,7 +88,7 @@ def check_frames(values: Any, options: Sequence[str]) -> tuple[str, ...]:
         with naming(f"reader {name!r}"):
             check_columns(table, None, options)
         if (columns := column_names(table)) is not None:
-            options = tuple(column.rpartition("_")[2] for column in columns)
+            options = tuple(columns)
     return tuple(options)
 
 
