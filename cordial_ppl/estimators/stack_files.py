@@ -23,7 +23,8 @@ from cordial_ppl.errors import ChannelError, InputError, SettingNeeded, list_nam
 from cordial_ppl.inference.diagnostics import Diagnostics
 from cordial_ppl.inference.effort import Effort
 from cordial_ppl.inference.posterior import Posterior
-from cordial_ppl.inference.priors import Priors
+from cordial_ppl.inference.priors import ChannelPrior, Priors, RelativePrior, resolve
+from cordial_ppl.inference.priors.fits import TYPICAL_SPREAD
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.runtime.storage import Record, blaming, require
 from cordial_ppl.stack.calibrators import CALIBRATORS
@@ -37,7 +38,12 @@ KIND = "calibrator"
 
 
 class PosteriorRecord(Record):
-    """The posterior of a channel, and how the channel is found again; see ``Posterior``."""
+    """The posterior of a channel, and how the channel is found again; see ``Posterior``.
+
+    Attributes:
+        relative: the numbers of a ``RelativePrior``, for a fit to other readings; None in older
+            files and where the channel has its own prior.
+    """
 
     built_in: bool
     digest: str
@@ -49,18 +55,33 @@ class PosteriorRecord(Record):
     prior: Float[np.ndarray, "2 _P"] | None
     transitions: dict[str, Num[np.ndarray, " _S"]]
     coordinates: Sequence[str] = ()
+    relative: Float[np.ndarray, "3 _P"] | None = None
 
     @classmethod
-    def of(cls, posterior: Posterior) -> "PosteriorRecord":
-        """Make the record of a posterior."""
-        prior = posterior.prior
+    def of(cls, posterior: Posterior, source: ChannelPrior = None) -> "PosteriorRecord":
+        """Make the record of a posterior, and of where its prior came from."""
+        prior, relative = posterior.prior, None
+        if source is not None:
+            typical, doubled = (
+                resolve(source, posterior.target, spread) or posterior.replaced_prior
+                for spread in (TYPICAL_SPREAD, 2 * TYPICAL_SPREAD)
+            )
+            relative = np.stack([*typical, typical.loc != doubled.loc])
         return cls.take(
             posterior,
             built_in=is_built_in(posterior.channel),
             digest=posterior.channel.digest,
             prior=None if prior is None else np.asarray(prior, np.float64),
+            relative=relative,
             thinned=posterior.thinned_weights,
         )
+
+    @property
+    def source(self) -> Prior | RelativePrior | None:
+        """Where the prior comes from; in older files, that of one spread of the readings."""
+        if self.relative is not None:
+            return RelativePrior(*self.relative)
+        return None if self.prior is None else Prior(*self.prior)
 
     def restore(self, channel: Channel, texts: Labelled) -> Posterior:
         """Make the posterior of a channel that was fitted to these texts.
@@ -86,8 +107,8 @@ class PosteriorRecord(Record):
         require(sizes == expected, f"the draws do not match channel {channel.name!r}")
         small = np.abs(self.draws).max(initial=0) <= np.finfo(np.float32).max
         require(small, f"channel {channel.name!r} has draws whose values are too large")
-        if prior is not None:
-            posterior.target.check_prior(prior)
+        for numbers in (each for each in (self.prior, self.relative) if each is not None):
+            posterior.target.check_prior(Prior(*numbers[:2]))
         return posterior
 
 
@@ -192,13 +213,14 @@ class FitRecord(AnyFitRecord):
     @classmethod
     def of(cls, fit: Fit, estimator: str) -> "FitRecord":
         """Make the record of a fit by an estimator of this name."""
+        posteriors, of = fit.posteriors.items(), fit.settings.prior.of
         return cls.take(
             fit,
             fit.settings,
             estimator=estimator,
             labelled=LabelledRecord.of(fit.entered),
             columns=None if fit.columns is None else list(fit.columns),
-            posteriors={name: PosteriorRecord.of(each) for name, each in fit.posteriors.items()},
+            posteriors={name: PosteriorRecord.of(each, of(name)) for name, each in posteriors},
             regressions={
                 name: {field: np.asarray(values) for field, values in each.params._asdict().items()}
                 for name, each in fit.members.items()
@@ -227,10 +249,9 @@ class FitRecord(AnyFitRecord):
                 fitting = folds.shape == (count,) and folds.min(initial=0) >= 0
                 require(fitting, "the folds do not match the labels")
             check_sketch(self.sketch, size)
-            priors = {name: getattr(member, "prior", None) for name, member in members.items()}
-            # Fitted to other readings, a default prior is another one; what was given is not.
-            chosen = Priors({name: each for name, each in priors.items() if each is not None})
-            settings = self.give(Settings, channels=tuple(models.values()), prior=chosen)
+            sources = ((name, each.source) for name, each in self.posteriors.items())
+            prior = Priors({name: source for name, source in sources if source is not None})
+            settings = self.give(Settings, channels=tuple(models.values()), prior=prior)
             columns = None if self.columns is None else np.array(self.columns, object)
             made = {"settings": settings, "members": members, "columns": columns}
             return self.give(Fit, entered=texts, **made)
@@ -282,5 +303,5 @@ def check_shares(name: str, shares: np.ndarray) -> None:
     Raises:
         ValueError: they do not.
     """
-    if not (shares >= 0).all() or not math.isclose(shares.sum(), 1, abs_tol=1e-6):
-        raise ValueError(f"the {name} do not sum to one")
+    fitting = (shares >= 0).all() and math.isclose(shares.sum(), 1, abs_tol=1e-6)
+    require(fitting, f"the {name} do not sum to one")

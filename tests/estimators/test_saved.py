@@ -87,8 +87,11 @@ def test_a_channel_of_other_parameters_is_refused(tmp_path):
     ("prior", "factor"),
     [
         ({"mixture": cp.priors.Prior(np.array([0.5, 1.0, 0.0, 1.0, 3.0]), np.full(5, 0.1))}, 1),
-        ({"offset": (0.5, 0.1)}, 1),
-        (None, 0.1),  # For other readings, the default is another prior.
+        # For other readings, what is not given in numbers is another prior.
+        ({"offset": (0.5, 0.1)}, 8),
+        ({"mixture": {"temperature": (0.5, 0.1)}, "bridge": {"offset": (0.5, 0.1)}}, 8),
+        (cp.priors.shipped_prior().leave_out(cp.priors.shipped_prior().tasks[:1]), 8),
+        (None, 0.1),
     ],
 )
 def test_a_calibrator_is_fitted_again_as_before(prior, factor, tmp_path):
@@ -101,6 +104,19 @@ def test_a_calibrator_is_fitted_again_as_before(prior, factor, tmp_path):
     for changed in (found.settings, fresh.settings, cp.load(tmp_path / "saved.cordial").settings):
         assert changed.fixed_counts == ("mixture",)
     np.testing.assert_array_equal(found.predict_proba(TEST), fresh.predict_proba(TEST))
+
+
+def test_a_prior_of_an_earlier_version_stays_that_of_its_readings(tmp_path):
+    path = tmp_path / "saved.cordial"
+    cp.Cordial(prior={"offset": (0.5, 0.1)}, inference="mode").fit(LOGITS, LABELS).save(path)
+    meta, arrays = storage.read(path, "calibrator")
+    for name, posterior in meta["posteriors"].items():
+        del posterior["relative"], arrays[f"posteriors.{name}.relative"]
+    storage.write(path, "calibrator", meta, arrays)
+    loaded = cp.load(path)
+    before = loaded.posteriors_["mixture"].replaced_prior
+    after = loaded.fit(8 * LOGITS, LABELS).posteriors_["mixture"].replaced_prior
+    np.testing.assert_array_equal(before, after)
 
 
 def test_counts_set_after_loading_are_chosen_as_in_a_constructor(tmp_path):
@@ -167,6 +183,7 @@ CHANGES = {
         {DRAWS: np.full((1024, 5), 1e300)},
         {WEIGHTS: np.full(1024, 1.0)},
         {"posteriors.mixture.prior": -np.ones((2, 5))},
+        {"posteriors.mixture.relative": -np.ones((3, 5))},
         {"regressions.vector.weights": np.ones(4)},
         {"labelled.labels": np.full(20, 5)},
         {"labelled.labels": np.ones(20)},
@@ -233,9 +250,10 @@ def test_users_go_on_as_they_were_saved(tmp_path, settings):
 
 CORPUS = np.concatenate([LOGITS, TEST])
 WHERE = np.arange(len(CORPUS)) % 3
+CLUSTERS = np.minimum(np.arange(len(CORPUS)), 12)
 ANSWERS = {
     "estimate": lambda c: c.estimate(CORPUS, np.arange(20), groups=WHERE, passing=[3, 4]).to_dict(),
-    "clusters": lambda c: c.estimate(CORPUS, np.arange(20), clusters=WHERE).to_dict(),
+    "clusters": lambda c: c.estimate(CORPUS, np.arange(20), clusters=CLUSTERS).to_dict(),
     "decide": lambda c: vars(c.decide(CORPUS, np.arange(20), within=1, agree=0.8)),
     "forecast": lambda c: c.forecast(TEST),
     "bias": lambda c: cp.find_bias(c, {"odd": LABELS % 2}),

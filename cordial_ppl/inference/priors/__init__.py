@@ -1,5 +1,6 @@
 """Priors learned from other tasks: what channels look like where labels abound (Section 2.7)."""
 
+from cordial_ppl.inference.priors.fits import RelativePrior as RelativePrior
 from cordial_ppl.inference.priors.fits import reading_spread as reading_spread
 from cordial_ppl.inference.priors.learned import LearnedPrior as LearnedPrior
 from cordial_ppl.inference.priors.learned import shipped_prior as shipped_prior

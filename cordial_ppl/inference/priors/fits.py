@@ -55,6 +55,25 @@ class Unit(NamedTuple):
         return value / self.factor - self.shift
 
 
+class RelativePrior(NamedTuple):
+    """A prior that depends on the spread of the readings.
+
+    Attributes:
+        loc: location of each unconstrained parameter for readings of typical spread.
+        scale: its scale, for readings of any spread.
+        slope: change of the location with the log of the spread: 1 for a temperature.
+    """
+
+    loc: Float[np.ndarray, " P"]
+    scale: Float[np.ndarray, " P"]
+    slope: Float[np.ndarray, " P"]
+
+    def of(self, target: Target, spread: float = TYPICAL_SPREAD) -> Prior:
+        """Derive the prior of a channel; arguments and errors are those of ``NamedPrior.of``."""
+        loc, scale = target.check_prior(Prior(self.loc, self.scale))
+        return Prior(loc + self.slope * np.log(spread / TYPICAL_SPREAD), scale)
+
+
 def reading_spread(
     logits: Float[np.ndarray, "n *readers K"], weights: Float[np.ndarray, " n"] | None = None
 ) -> float:

@@ -21,6 +21,7 @@ from cordial_ppl.inference.priors.fits import (
     TEMPERATURE,
     TYPICAL_SPREAD,
     LearnedChannel,
+    RelativePrior,
     Rule,
     TaskFit,
     check_powers,
@@ -87,12 +88,7 @@ class LearnedPrior:
             InputError: the fits are for other channels or for a different version of the channel
                 file, or tasks with different K cannot be compared.
         """
-        derived = _derive(self, target)
-        loc = np.array(derived.loc)
-        for site in target.sites if self.rule.relative else ():
-            if site.parameter == TEMPERATURE and site.gaussian:
-                loc[site.slice] += np.log(spread / TYPICAL_SPREAD)
-        return Prior(loc, derived.scale)
+        return _derive(self, target).of(target, spread)
 
     def describe(self, channels: Sequence[Channel | str], size: int) -> list[dict[str, Any]]:
         """List the learned parameters of channels, on a scale of K options.
@@ -213,12 +209,13 @@ def check_tasks(names: Collection[str], tasks: Collection[str]) -> None:
 
 
 @lru_cache(maxsize=256)
-def _derive(prior: LearnedPrior, target: Target) -> Prior:
-    """Derive the prior of a channel for readings of typical spread."""
+def _derive(prior: LearnedPrior, target: Target) -> RelativePrior:
+    """Derive the prior of a channel for readings of any spread."""
     rule, size, channel = prior.rule, target.options, target.channel.name
     _check_channel(prior, target)
     check_powers(target, {size, *(fit.size for fit in prior.fits)}, rule.powers)
     loc, scale = (np.array(part) for part in target.prior)
+    slope = np.zeros(target.size)
     for site in (site for site in target.sites if site.gaussian):
         at, here = site.slice, unit(site, size, rule.powers)
         if rule.relative and size > LONGEST:
@@ -237,7 +234,8 @@ def _derive(prior: LearnedPrior, target: Target) -> Prior:
         shift, log_factor = rule.adjustments.get(channel, {}).get(site.name, (0.0, 0.0))
         loc[at] += shift * scale[at]
         scale[at] *= np.exp(log_factor)
-    return target.check_prior(Prior(loc, scale))
+        slope[at] = rule.relative and site.parameter == TEMPERATURE
+    return RelativePrior(loc, scale, slope)
 
 
 def _check_channel(prior: LearnedPrior, target: Target) -> None:

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from cordial_ppl.errors import InputError, as_path, quote
-from cordial_ppl.inference.priors.fits import TYPICAL_SPREAD
+from cordial_ppl.inference.priors.fits import TYPICAL_SPREAD, RelativePrior
 from cordial_ppl.inference.priors.learned import LearnedPrior
 from cordial_ppl.inference.sites import Site
 from cordial_ppl.inference.target import Prior, Target
@@ -82,8 +82,8 @@ class NamedPrior:
         return target.check_prior(Prior(loc, scale))
 
 
-ChannelPrior = Prior | LearnedPrior | NamedPrior | None
-"""The prior of one channel: given, learned, by the names of its parameters, or of its file."""
+ChannelPrior = Prior | RelativePrior | LearnedPrior | NamedPrior | None
+"""The prior of one channel: given, saved, learned, by names of parameters, or of its file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ class Priors:
         learned: of the other channels, where it was learned with them.
     """
 
-    by_channel: Mapping[str, Prior | NamedPrior] = field(default_factory=dict)
+    by_channel: Mapping[str, Prior | RelativePrior | NamedPrior] = field(default_factory=dict)
     shared: NamedPrior | None = None
     learned: LearnedPrior | None = None
 
@@ -188,7 +188,7 @@ def resolve(source: ChannelPrior, target: Target, spread: float) -> Prior | None
     Raises:
         InputError: what was given or learned does not fit the channel.
     """
-    return source.of(target, spread) if isinstance(source, LearnedPrior | NamedPrior) else source
+    return source if isinstance(source, Prior | None) else source.of(target, spread)
 
 
 @lru_cache(maxsize=64)
