@@ -221,7 +221,7 @@ def make_settings(
     return replace(
         settings,
         weight_counts=counts | chosen,
-        fixed_counts=tuple(name for name, count in chosen.items() if count != counts[name]),
+        fixed_counts=tuple(chosen),
         min_labels={k: v for k, v in least.items() if k in calibrators},
     )
 

@@ -201,8 +201,13 @@ def test_counts_that_are_chosen_stay():
     for stack in (chosen, *map(lambda w: cp.Cordial.paper(weights=w), ("flat", "one-count"))):
         prior, kept = stack.settings.weight_prior(stack.settings.names, 50)
         assert kept.tolist() == prior.tolist()
+    # Also one that is the default's number, and those of the stacks that are the paper's.
     same = cp.Cordial(weight_counts={"bridge": trained}).settings
-    assert same.weight_prior(same.names, 50)[1][same.names.index("bridge")] == 1.0
+    assert same.weight_prior(same.names, 50)[1][same.names.index("bridge")] == trained
+    channel = cp.channels.Channel("flipped", flipped)
+    for kind in (cp.Cordial.paper, cp.LogitStack):
+        settings = kind(channels=[channel]).settings
+        assert settings.weight_prior(settings.names, 50)[1].tolist() == [1.0] * len(settings.names)
     logs = np.log(np.random.default_rng(2).uniform(0.2, 0.8, (20, 1))) + [0.0, 0.0, -2.0]
     counts, kept = np.array([0.5, 9.0, 9.0]), np.array([0.5, 1.0, 1.0])
     better, worse = earned_counts(logs, counts, kept)[1:]
