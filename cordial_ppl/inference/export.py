@@ -194,7 +194,9 @@ def _left_out(
         logs: log likelihoods under its histogram, which hold where that is not of these labels.
     """
     case, size = Case(data).seen_by(posterior.diagnostics.method), len(posterior.histogram)
-    if not np.allclose(case.histogram_of(data.labels), posterior.histogram, rtol=0, atol=1e-6):
+    same = np.allclose(case.histogram_of(data.labels), posterior.histogram, rtol=0, atol=1e-6)
+    # Other texts may have labels of the same histogram.
+    if not (same and np.array_equal(*map(_sort_rows, (data, posterior.data)), equal_nan=True)):
         return logs
     left_out, labels = np.empty_like(logs), by_text(data.labels, size, data.weights, data.texts)
     # Texts that leave the same labels are scored together.
@@ -206,6 +208,13 @@ def _left_out(
         histogram = case._replace(texts=others).histogram_of(others.labels)
         left_out[:, rows] = _labels(posterior.target, draws, histogram, data.take(rows))[0]
     return left_out
+
+
+def _sort_rows(texts: Labelled) -> Float[np.ndarray, "n columns"]:
+    """Sort labels and logits, rounded, so that equal texts give equal rows in any order."""
+    columns = texts.labels, texts.logits.reshape(len(texts.labels), -1)
+    rows = np.column_stack(columns).astype(np.float32)
+    return rows[np.lexsort(rows.T)]
 
 
 def draw_options(

@@ -271,6 +271,15 @@ def test_texts_of_ones_own_are_those_of_the_fit(judge):
     tree: Any = judge.to_datatree(LOGITS, NAMED)
     expected = judge.to_datatree()["location"]["log_likelihood"]["label"].values
     np.testing.assert_array_equal(tree["location"]["log_likelihood"]["label"].values, expected)
+    # In whatever order they come; others are not recognised by the counts of their labels.
+    turned: Any = judge.to_datatree(LOGITS[::-1], NAMED[::-1])
+    logs = turned["location"]["log_likelihood"]["label"].values
+    np.testing.assert_allclose(logs[..., ::-1], expected, rtol=1e-6)
+    others = LOGITS + np.eye(5)[0]
+    one: Any = judge.to_datatree(others, NAMED)
+    few: Any = judge.to_datatree(others[:-1], NAMED[:-1])
+    logs = one["location"]["log_likelihood"]["label"].values[..., :-1]
+    np.testing.assert_allclose(few["location"]["log_likelihood"]["label"], logs, rtol=1e-6)
     with pytest.raises(cp.InputError, match="only one of logits and labels was passed"):
         judge.to_datatree(LOGITS)
     with pytest.raises(cp.NotFittedError):
