@@ -121,7 +121,7 @@ def read_tasks(
                 f"rated {min(odd)!r}. Choose one judge, or keep only texts that all judges rated."
             )
         part, count = take_labelled(labelled, channels), len(labelled.rows)
-        scored = report or (REPORT if count > REPORT else count // 2)
+        scored = (REPORT if count > REPORT else count // 2) if report is None else report
         both, texts = (name, by or "reader"), (part["logits"], part["labels"])
         rest = {"options": labelled.readings.scale, "seed": seed}
         tasks.append(split_task(both, *texts, scored, covariates=part["covariates"], **rest))

@@ -249,6 +249,7 @@ def test_what_cannot_be_swept_is_refused_before_the_work(folder, monkeypatch, se
     ("readings", "settings", "facts"),
     [
         ("stars.parquet", {"report": 90}, ("'stars'", "90")),
+        ("stars.parquet", {"report": 0}, ("'stars'", "report=0", "from 1 to 89")),
         ("stars.parquet", {"reader": "c"}, ("'c'", "a")),
         ("stars.parquet", {"task": "other"}, ("other",)),
         ("stars.parquet", {"channels": ["models/verbosity.py"]}, ("'verbosity'", "'length'")),
