@@ -32,9 +32,14 @@ PASSING = (
 )
 """Modules that pass predictions on as they are."""
 
-RANKING = "sklearn.model_selection._validation"
-SORTING = RANKING, "sklearn.calibration", "sklearn.ensemble", "sklearn.utils._response"
+VALIDATION = "sklearn.model_selection._validation"
+SORTING = VALIDATION, "sklearn.calibration", "sklearn.ensemble", "sklearn.utils._response"
 """Those of scikit-learn that take columns to be sorted by the names of the options."""
+
+RANKING = {"sklearn.ensemble._base": None, "sklearn.ensemble._bagging": None}
+RANKING |= {VALIDATION: "predict_proba"}
+"""Those that fit to the ranks of labels among those that occur, with the method that they do so
+for; None for any."""
 
 
 class Estimator[F: AnyFit](Parameters, ABC):
@@ -310,13 +315,21 @@ def _check_caller(scale: Scale, method: str | None = None) -> None:
     frame, caller = sys._getframe(2), ""
     while frame and (caller := str(frame.f_globals.get("__name__"))).startswith(PASSING):
         frame = frame.f_back
+    passed: dict[str, Any] = frame.f_locals if frame else {}
+    wanted, labels = passed.get("method"), passed.get("y")
+    if labels is not None and caller in RANKING and RANKING[caller] == wanted:
+        if (count := len(np.unique(labels))) < scale.size:
+            raise InputError(
+                "scikit-learn renumbers labels unless every option occurs, but these labels "
+                f"contain {count} of {scale.size} options. Add labels of the other options, or "
+                "call fit and predict_proba directly."
+            )
     # Cross-validated probabilities are of a fit to the ranks of labels among those in order.
-    expected = np.arange(scale.size) if caller == RANKING else scale.values
+    expected = np.arange(scale.size) if caller == VALIDATION else scale.values
     in_order = [*scale.classes] == sorted(scale.classes) and np.array_equal(scale.values, expected)
-    wanted = frame and frame.f_locals.get("method")
     if caller.startswith(SORTING) and not in_order and method in (None, wanted):
         raise InputError(
             "scikit-learn expects labels numbered from 0 and columns in alphabetical order, but "
             f"the options are {list_names(scale.options)}. Pass labels as numbers 0..K-1 and "
-            "omit options, or use scoring=cordial_ppl.scores.neg_log_loss."
+            "omit options, or, to score, use scoring=cordial_ppl.scores.neg_log_loss."
         )

@@ -13,6 +13,7 @@ from broken_channels import write_channel
 from few_labels import LABELS, LOGITS, STARS, TEST, TEXTS, lengthy, small
 from scipy.special import softmax
 from sklearn import base
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import Pipeline
@@ -452,6 +453,28 @@ def test_scikit_learn_gets_no_columns_that_it_would_pair_wrongly(options, piped)
     else:
         with pytest.raises(cp.InputError, match="alphabetical order"):
             loss(fitted, X, labels)
+
+
+@pytest.mark.parametrize("missing", [0, 4])
+@pytest.mark.parametrize("options", [None, range(1, 6)])
+def test_scikit_learn_renumbers_no_labels_that_lack_an_option(options, missing):
+    """Its ensembles and cross-validated probabilities fit to ranks of the labels that occur."""
+    judge, rows = cp.VectorScaling(options), np.flatnonzero(missing != Y)
+    logits, labels = X[rows], Y[rows] + (options is not None)
+    for fit in (
+        VotingClassifier([("judge", judge)]).fit,
+        BaggingClassifier(judge, n_estimators=2).fit,
+        StackingClassifier([("judge", judge)]).fit,
+        lambda X, y: cross_val_predict(judge, X, y, method="predict_proba", cv=3),
+    ):
+        with pytest.raises(cp.InputError, match="renumbers labels.* 4 of 5 options"):
+            fit(logits, labels)
+    assert set(cross_val_predict(judge, logits, labels, cv=3)) <= set(range(6))
+    assert np.isfinite(cross_val_score(judge, logits, labels, cv=3)).all()
+    if options is None:
+        voting = VotingClassifier([("judge", judge)], voting="soft").fit(X, Y)
+        expected = cp.VectorScaling().fit(X, Y).predict_proba(X)
+        np.testing.assert_array_equal(voting.predict_proba(X), expected)
 
 
 def test_numbers_from_one_are_told_that_scikit_learn_counts_from_zero():
