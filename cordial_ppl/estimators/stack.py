@@ -17,8 +17,8 @@ from cordial_ppl.decisions.forecasting import Forecast
 from cordial_ppl.decisions.question import Question
 from cordial_ppl.decisions.rule import Rule
 from cordial_ppl.errors import InputError
-from cordial_ppl.estimators import stack_files
 from cordial_ppl.estimators.estimator import Estimator
+from cordial_ppl.estimators.stack_files import KIND, FitRecord
 from cordial_ppl.inference.effort import DEFAULT_EFFORT, Effort
 from cordial_ppl.inference.export import join
 from cordial_ppl.inference.posterior import Posterior
@@ -248,4 +248,4 @@ class Stack(Estimator[Fit]):
         name = type(self).__name__
         if name != self._defaults.name:
             raise InputError(f"only a named stack, such as Cordial, can be saved, not a {name}.")
-        stack_files.save(self.fit_, path, name)
+        FitRecord.of(self.fit_, name).save(path, KIND)

@@ -23,7 +23,7 @@ from cordial_ppl.errors import ChannelError, InputError, SettingNeeded, list_nam
 from cordial_ppl.inference.diagnostics import Diagnostics
 from cordial_ppl.inference.effort import Effort
 from cordial_ppl.inference.posterior import Posterior
-from cordial_ppl.inference.priors import ChannelPrior, Priors, RelativePrior, resolve
+from cordial_ppl.inference.priors import ChannelPrior, Priors, RelativePrior
 from cordial_ppl.inference.priors.fits import TYPICAL_SPREAD
 from cordial_ppl.inference.target import Prior
 from cordial_ppl.runtime.storage import Record, blaming, require
@@ -42,7 +42,7 @@ class PosteriorRecord(Record):
 
     Attributes:
         relative: the numbers of a ``RelativePrior``, for a fit to other readings; None in older
-            files and where the channel has its own prior.
+            files and where the prior is the same for all readings.
     """
 
     built_in: bool
@@ -61,11 +61,9 @@ class PosteriorRecord(Record):
     def of(cls, posterior: Posterior, source: ChannelPrior = None) -> "PosteriorRecord":
         """Make the record of a posterior, and of where its prior came from."""
         prior, relative = posterior.prior, None
-        if source is not None:
-            typical, doubled = (
-                resolve(source, posterior.target, spread) or posterior.replaced_prior
-                for spread in (TYPICAL_SPREAD, 2 * TYPICAL_SPREAD)
-            )
+        if not isinstance(source, Prior | None):
+            spreads = TYPICAL_SPREAD, 2 * TYPICAL_SPREAD
+            typical, doubled = (source.of(posterior.target, spread) for spread in spreads)
             relative = np.stack([*typical, typical.loc != doubled.loc])
         return cls.take(
             posterior,
@@ -255,15 +253,6 @@ class FitRecord(AnyFitRecord):
             columns = None if self.columns is None else np.array(self.columns, object)
             made = {"settings": settings, "members": members, "columns": columns}
             return self.give(Fit, entered=texts, **made)
-
-
-def save(fit: Fit, path: str | Path, estimator: str) -> None:
-    """Write a fit to one file; arguments are those of ``FitRecord.of``.
-
-    Raises:
-        FileError: the file cannot be written.
-    """
-    FitRecord.of(fit, estimator).save(path, KIND)
 
 
 def find_channels(

@@ -15,7 +15,7 @@ from few_labels import LABELS, LOGITS, TEST, small
 from review_tables import fast, write_tables
 
 import cordial_ppl as cp
-from cordial_ppl.estimators import stack_files
+from cordial_ppl.estimators.stack_files import KIND, FitRecord
 from cordial_ppl.evaluation.synthetic import reviews
 from cordial_ppl.runtime.cache import VARIABLE
 
@@ -93,7 +93,7 @@ os.open = watch(os.open, lambda flags, *_, **__: flags & WRITING)
 os.mkdir, socket.socket = watch(os.mkdir, lambda *_, **__: True), Watched
 import cordial_ppl as cp
 from cordial_ppl.cli import main
-from cordial_ppl.estimators import stack_files
+from cordial_ppl.estimators.stack_files import KIND, FitRecord
 
 os.chdir(sys.argv[1])
 try:
@@ -105,7 +105,7 @@ texts = __import__("few_labels")
 stack = texts.small().fit(texts.LOGITS, texts.LABELS)
 logits = cp.LogitStack().fit(texts.LOGITS, texts.LABELS)
 logits.save("stack.cordial")
-stack_files.save(stack.fit_, "channels.cordial", "Cordial")
+FitRecord.of(stack.fit_, "Cordial").save("channels.cordial", KIND)
 draws = stack.posteriors_["mixture"].draws
 probs = stack.predict_proba(texts.TEST)
 print(json.dumps([sorted(written), called, draws.tobytes().hex(), probs.tobytes().hex()]))
@@ -157,7 +157,7 @@ def test_another_process_gets_the_same_to_the_last_bit(watched, stack, tmp_path)
     assert stack.posteriors_["mixture"].draws.tobytes().hex() == draws
     assert stack.predict_proba(TEST).tobytes().hex() == probs
     cp.LogitStack().fit(LOGITS, LABELS).save(tmp_path / "stack.cordial")
-    stack_files.save(stack.fit_, tmp_path / "channels.cordial", "Cordial")
+    FitRecord.of(stack.fit_, "Cordial").save(tmp_path / "channels.cordial", KIND)
     for name in ("stack.cordial", "channels.cordial"):
         assert (tmp_path / name).read_bytes() == (folder / "work" / name).read_bytes()
 
