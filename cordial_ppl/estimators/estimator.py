@@ -264,8 +264,7 @@ class Estimator[F: AnyFit](Parameters, ABC):
             sample_weight: weight of each label, as in ``fit``.
         """
         data = enter_labels(self.fit_, logits, labels, covariates, sample_weight)
-        probs, _ = predict(self.fit_, data)
-        return accuracy(probs, data.labels, data.weights)
+        return accuracy(predict(self.fit_, data)[0], data.labels, data.weights)
 
     def summary(self) -> str:
         """Describe the judge's errors in plain words."""

@@ -132,8 +132,7 @@ def make_readings(
     covariates = dict(covariates)
     for name, low, high in channel.examples:
         if name in covariates:
-            values = np.array(covariates[name])
-            covariates[name] = np.interp(values, [-2.0, 4.0], [low, high]).tolist()
+            covariates[name] = np.interp(covariates[name], [-2.0, 4.0], [low, high]).tolist()
     extra = {
         name: np.clip(np.floor(values), 0, count[name] - 1) if name in count else np.array(values)
         for name, values in covariates.items()
