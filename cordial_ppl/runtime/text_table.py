@@ -11,11 +11,8 @@ def align(*rows: Sequence[str]) -> list[str]:
     The end of a line inside a cell is written as such, so that no cell can pass for a row.
     """
     table = [[escape(cell).replace("\n", r"\n") for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    first, *widths = (max(map(len, column)) for column in zip(*table, strict=True))
     return [
-        "  ".join(
-            cell.rjust(width) if position else cell.ljust(width)
-            for position, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in table
+        "  ".join([name.ljust(first), *map(str.rjust, cells, widths)]).rstrip()
+        for name, *cells in table
     ]
