@@ -67,7 +67,7 @@ class Factor(NamedTuple):
         count: number of levels, also those without residuals.
         scale: of the half-normal prior of tau, in units of the range of the values.
         heavy: whether effects are Student's t, or else normal.
-        slope: what each residual has of its level's effect; one by default.
+        slope: what each residual has of its level's effect.
         alone: levels that are not drawn to the others, for they stand for many more texts than
             labels.
     """
@@ -76,8 +76,8 @@ class Factor(NamedTuple):
     count: int
     scale: float
     heavy: bool = False
-    slope: Float[np.ndarray, " n"] | None = None
-    alone: Bool[np.ndarray, " L"] | None = None
+    slope: Float[np.ndarray, " n"] | float = 1.0
+    alone: Bool[np.ndarray, " L"] | bool = False
 
 
 class Effects(NamedTuple):
@@ -154,7 +154,7 @@ def draw_effects(
     turned = np.swapaxes(residuals @ inverse.T, 1, 2)
     chains, size, n = turned.shape
     # Residuals of one level of each factor are as good as their mean.
-    slopes = [np.ones(n) if f.slope is None else f.slope for f in factors.values()]
+    slopes = [np.broadcast_to(factor.slope, n) for factor in factors.values()]
     marks = np.stack([*(f.codes for f in factors.values()), *slopes]).T
     first, home = np.unique(marks, axis=0, return_index=True, return_inverse=True)[1:]
     home = home.ravel()
@@ -188,14 +188,12 @@ class _Part:
     """The state of one factor: effects of the levels that have residuals, and tau, by axis."""
 
     def __init__(self, factor: Factor, mass: np.ndarray, scales: np.ndarray, chains: int):
-        assert factor.slope is not None
         shape, slope = (chains, len(scales)), factor.slope
         self.factor, self.scales = factor, factor.scale * scales[:, None]
         self.seen, self.codes = np.unique(factor.codes, return_inverse=True)
         self.slope, self.weight = slope, slope * mass
         self.size = sum_by(self.codes, slope**2 * mass)
-        alone = np.zeros(factor.count, bool) if factor.alone is None else factor.alone
-        self.alone = alone[self.seen]
+        self.alone = np.broadcast_to(factor.alone, factor.count)[self.seen]
         self.effects = np.zeros((*shape, len(self.seen)))
         self.wide = np.where(self.alone, APART, np.ones_like(self.effects))
         self.tau = np.broadcast_to(self.scales / 2, (*shape, 1))

@@ -147,8 +147,7 @@ def test_groups_of_many_texts_and_of_uneven_labels_stand_alone():
     texts = Corpus(rows, np.eye(2)[np.arange(20) // 5 % 2], np.arange(2.0), weights, groups)
 
     def alone(texts, name="group"):
-        marks = list_factors(texts, len(texts.rows))[0][name].alone
-        return marks if marks is None else marks.tolist()
+        return np.asarray(list_factors(texts, len(texts.rows))[0][name].alone).tolist()
 
     # 700 of 1000 texts have five of 20 labels.
     assert alone(texts) == [True, False, False, True]
@@ -157,4 +156,4 @@ def test_groups_of_many_texts_and_of_uneven_labels_stand_alone():
     assert alone(one) == [False] * 4
     # Of a plan by groups, these stand alone, and not those that an estimate is asked for.
     planned = replace(texts, groups=np.arange(1000) % 2, plans=groups)
-    assert alone(planned) is None and alone(planned, "plan") == [True, False, False, True]
+    assert alone(planned) is False and alone(planned, "plan") == [True, False, False, True]
