@@ -71,12 +71,12 @@ class Corpus:
         value: value of each option, whose range is the unit of effects.
         weights: what each labelled text stands for, in any unit: 1 / inclusion probability.
         groups: group of each text, 0..G-1.
+        read: whether each text was read.
         scale: scale of the prior of the whole corpus's effect, in units of the values' range.
         plans: the groups of a plan by which labels were drawn, 0..P-1, where they are others.
         verdicts: 1 where the judge's verdict is that of the last option, else 0; None where no
             options pass.
         clusters: cluster of each text, 0..C-1; None where each is of another.
-        unread: whether each text was not read, where some were not.
     """
 
     rows: Int[np.ndarray, " n"]
@@ -84,25 +84,19 @@ class Corpus:
     value: Values
     weights: Float[np.ndarray, " n"]
     groups: Int[np.ndarray, " N"]
+    read: Bool[np.ndarray, " N"]
     scale: float = GROUP_SCALE
     plans: Int[np.ndarray, " N"] | None = None
     verdicts: Int[np.ndarray, " N"] | None = None
     clusters: Int[np.ndarray, " N"] | None = None
-    unread: Bool[np.ndarray, " N"] | None = None
 
     @cached_property
     def cells(self) -> Cells:
         """The cells of the corpus."""
         nothing = np.zeros(len(self.groups), int)
-        parts = self.plans, self.verdicts, self.unread
-        parts = (nothing if part is None else part for part in parts)
-        table, of = np.unique([self.groups, *parts], axis=1, return_inverse=True)
+        parts = (nothing if part is None else part for part in (self.plans, self.verdicts))
+        table, of = np.unique([self.groups, *parts, ~self.read], axis=1, return_inverse=True)
         return Cells(of.ravel(), *table)
-
-    @cached_property
-    def read(self) -> Bool[np.ndarray, " N"]:
-        """Tell the texts that were read."""
-        return np.ones(len(self.groups), bool) if self.unread is None else ~self.unread
 
     @cached_property
     def left(self) -> Float[np.ndarray, " N"]:

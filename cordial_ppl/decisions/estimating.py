@@ -145,11 +145,11 @@ def _pose(
         value=scale.values,
         weights=1 / inclusion,
         groups=codes,
+        read=read,
         scale=CORPUS_SCALE if even and units is None else GROUP_SCALE,
         plans=plans,
         verdicts=None if highest is None else np.where(read, highest[stated.argmax(axis=1)], 0),
         clusters=units,
-        unread=None if read.all() else ~read,
     )
     strata = codes if groups is not None and unlike else strata
     if not read.all():

@@ -76,6 +76,7 @@ def drawn(shift=0.0, ones=0.5, left=HALF, certain=True, **changes):
         np.array([0.0, 1.0]),
         np.ones(HALF),
         np.zeros(HALF + left, int),
+        np.ones(HALF + left, bool),
     )
     apart = np.array([[-shift, shift], [shift, -shift]])
     found = CorpusDraws(
@@ -144,7 +145,8 @@ def test_groups_of_many_texts_and_of_uneven_labels_stand_alone():
     rows = np.concatenate([np.flatnonzero(groups == g)[:5] for g in range(4)])
     weights = np.ones(20)
     weights[-1] = 9.0
-    texts = Corpus(rows, np.eye(2)[np.arange(20) // 5 % 2], np.arange(2.0), weights, groups)
+    labels = np.eye(2)[np.arange(20) // 5 % 2]
+    texts = Corpus(rows, labels, np.arange(2.0), weights, groups, np.ones(1000, bool))
 
     def alone(texts, name="group"):
         return np.asarray(list_factors(texts, len(texts.rows))[0][name].alone).tolist()
