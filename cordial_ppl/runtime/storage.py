@@ -76,7 +76,10 @@ class Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         """Read a record that `save` wrote; errors are those of `read`."""
         meta, arrays = read(path, kind)
         with blaming(path):
-            return unpack(cls, meta, arrays)
+            record = msgspec.convert(meta, cls, dec_hook=lambda _, name: arrays.pop(name))
+            if arrays:
+                raise ValueError(f"unexpected array {next(iter(arrays))!r}")
+            return record
 
 
 def pack(record: Record) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -100,20 +103,6 @@ def pack(record: Record) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
     plain = msgspec.to_builtins(record, builtin_types=(np.ndarray,), enc_hook=np.generic.item)
     return separate(plain, ""), arrays
-
-
-def unpack[R: Record](kind: type[R], meta: Any, arrays: Mapping[str, np.ndarray]) -> R:
-    """Make a record of what `pack` made of it.
-
-    Raises:
-        LookupError, ValueError, msgspec.ValidationError: the contents have other names, types or
-            shapes.
-    """
-    left = dict(arrays)
-    record = msgspec.convert(meta, kind, dec_hook=lambda _, name: left.pop(name))
-    if left:
-        raise ValueError(f"unexpected array {next(iter(left))!r}")
-    return record
 
 
 def write(path: str | Path, kind: str, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
