@@ -92,8 +92,7 @@ def read_annotators(
     people = None if name is None else columns.collect(named(name)).to_series().to_list()
     warn_of_lookalikes("annotators", people or ())
     keys = [*zip(items, people or [""] * len(items), strict=True)]
-    counts = Counter(keys)
-    repeated = next((key for key in keys if counts[key] > 1), None)
+    repeated = next((key for key, times in Counter(keys).items() if times > 1), None)
     if repeated is None:
         return people
     item, person = map(quote, repeated)
@@ -104,10 +103,7 @@ def read_annotators(
     name = nearest("annotator", [name for name in columns.schema if name not in FIXED], PEOPLE)
     people = [] if name is None else columns.collect(named(name)).to_series()
     tells = len({*zip(items, people, strict=False)}) == len(items)
-    raise SettingNeeded(
-        f"{columns.path}: each {columns.origin.get('item_id', 'item_id')} must be unique; "
-        f"{item} is in {lines}.",
-        "Keep only one of these rows, or specify the annotator column",
-        "annotator",
-        name if name and tells else PLACEHOLDER,
-    )
+    unique = f"each {columns.origin.get('item_id', 'item_id')} must be unique"
+    problem = f"{columns.path}: {unique}; {item} is in {lines}."
+    advice = "Keep only one of these rows, or specify the annotator column"
+    raise SettingNeeded(problem, advice, "annotator", name if name and tells else PLACEHOLDER)
