@@ -95,17 +95,15 @@ def find_bias(
     Source: for clusters the wild bootstrap of Cameron, Gelbach and Miller (2008), "Bootstrap-based
     improvements for inference with clustered errors".
     """
+    texts = {name: [*map(str, cells)] for name, cells in columns.items()}
     tested = {
         name: cells
-        for name, cells in columns.items()
-        for names in [{str(cell) for cell in cells}]
-        if FEWEST <= len(names) <= min(MOST, len(residuals) // 3)
-        and all((parse_number(name) or 0) % 1 == 0 for name in names)
+        for name, cells in texts.items()
+        if FEWEST <= len({*cells}) <= min(MOST, len(residuals) // 3)
+        and all((parse_number(cell) or 0) % 1 == 0 for cell in {*cells})
     }
-    members = {
-        name: np.unique([str(cell) for cell in cells], return_inverse=True)
-        for name, cells in drop_copies(tested).items()
-    }
+    tested = drop_copies(tested)
+    members = {name: np.unique(cells, return_inverse=True) for name, cells in tested.items()}
     if not members or np.ptp(residuals) == 0:
         return []
     rng, centred = np.random.default_rng(seed), residuals - residuals.mean()
