@@ -204,9 +204,8 @@ def _conclude(
         rates = rate_judge(tables[target][:, seen], passed.astype(int), marks, fit.seed)
         options = tuple(np.array(scale.options)[marks].tolist())
         ends = (summarise(each, level) for each in rates)
-        passing = PassRate(
-            options, overall.passing, float(marks[stated[corpus.read].argmax(axis=1)].mean()), *ends
-        )
+        judged = float(marks[stated[corpus.read].argmax(axis=1)].mean())
+        passing = PassRate(options, overall.passing, judged, *ends)
     weighed = question.probabilities is not None
     designed = question.strata is not None or weighed or corpus.clusters is not None
     rest, chosen = sketch(np.delete(readings, rows, axis=0)), sketch(readings[rows])
