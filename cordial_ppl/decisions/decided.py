@@ -78,12 +78,12 @@ class Decisions:
         for way, (share, cost, agreement) in self.ways.items():
             rest = f"{agreement:.0%}" if share < 1 else ""
             rows.append((way, f"{share:.0%}", rest, f"{cost:.3g}")[:width])
+        decisions = ", ".join(f"{name!r} {number}" for name, number in self.counts.items())
+        also = f"; people also see {self.unread} texts that the judge did not rate"
         lines = [
-            f"{free} of {count(texts, 'text')} have no label. Decisions: "
-            + ", ".join(f"{name!r} {number}" for name, number in self.counts.items()),
+            f"{free} of {count(texts, 'text')} have no label. Decisions: {decisions}",
             f"\nExpected for the {count(free - self.unread, 'text')} without a label"
-            + f"; people also see {self.unread} texts that the judge did not rate"
-            * bool(self.unread),
+            + also * bool(self.unread),
             *align(*rows),
             "",
         ]
