@@ -62,9 +62,8 @@ class Plan(NamedTuple):
 
     def __repr__(self) -> str:
         """Return the first rows in one line."""
-        return (
-            f"{count(len(self.rows), 'text')} to label, in order: rows {abridge([*self.rows], 20)}"
-        )
+        rows = abridge([*self.rows], 20)
+        return f"{count(len(self.rows), 'text')} to label, in order: rows {rows}"
 
 
 def plan(
@@ -268,6 +267,6 @@ def _warn_of_clusters(asked: int, texts: int, clusters: int) -> None:
         )
     if clusters < FEW:
         warn(
-            f"only {clusters} cluster{'' if clusters == 1 else 's'} will have labels. Intervals "
-            f"based on fewer than {FEW} clusters are unreliable. Select more texts."
+            f"only {count(clusters, 'cluster')} will have labels. Intervals based on fewer than "
+            f"{FEW} clusters are unreliable. Select more texts."
         )
