@@ -14,8 +14,6 @@ from cordial_ppl.stack.fit import Fit
 BLOCK = 1024
 """Texts whose draws are in memory at a time."""
 
-MemberDraws = tuple[float, Float[np.ndarray, "D m K"]]
-
 
 class CorpusDraws(NamedTuple):
     """Predictions of a corpus under D draws, and of its labelled texts.
@@ -66,7 +64,7 @@ class PosteriorDraws:
             for name, posterior in fit.posteriors.items()
         }
 
-    def predict(self, texts: Labelled) -> Iterator[MemberDraws]:
+    def predict(self, texts: Labelled) -> Iterator[tuple[float, Float[np.ndarray, "D m K"]]]:
         """Predict texts with each member that has weight: its weight, and its draws."""
         for name, weight in self.fit.weights.items():
             member = self.fit.members[name]
