@@ -81,9 +81,8 @@ class Comparison:
     @property
     def ranking(self) -> list[str]:
         """Names of the groups, the best mean first: the highest, or the lowest if numbers fall."""
-        return sorted(
-            self.groups, key=lambda name: self.groups[name].mean.mean, reverse=self.rising
-        )
+        means = {name: group.mean.mean for name, group in self.groups.items()}
+        return sorted(means, key=lambda name: means[name], reverse=self.rising)
 
     def difference(self, a: str | int | np.integer, b: str | int | np.integer) -> Interval:
         """Mean of group a less that of group b, with its interval; a number stands for its name.
@@ -129,7 +128,7 @@ class Comparison:
     def best(self) -> dict[str, float]:
         """Probability that each group's mean is the best, shared by those that tie.
 
-        None if all labels are alike.
+        Nothing if all labels are alike.
         """
         if not self.groups or self.alike:
             return {}
