@@ -79,9 +79,11 @@ class Summary:
             return join_blocks([], self.warnings, self.closing)
         blocks = [self._list_faults(self.reader)] if self.reader else []
         if table := tabulate(self.reader and self.reader.points, self.verdict):
+            count = self.expected.get("labels") or sum(self.reader.texts if self.reader else ())
+            texts = "the one labelled text" if count == 1 else f"the {count:.0f} labelled texts"
             out = ", out of fold" if len(table[0]) > 2 else ""
             lines = (f"  {line}" for line in align(*table))
-            blocks.append([f"Accuracy on {self._texts}{out}", *lines])
+            blocks.append([f"Accuracy on {texts}{out}", *lines])
         named = self.channel_faults | dict.fromkeys(self.channels, self.parameters)
         for name, rows in named.items():
             intervals = any(fault.low is not None for fault in rows)
@@ -97,11 +99,6 @@ class Summary:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON-compatible values."""
         return list_fields(self) | {"sentences": list(self.sentences)}
-
-    @property
-    def _texts(self) -> str:
-        count = self.expected.get("labels") or sum(self.reader.texts if self.reader else ())
-        return "the one labelled text" if count == 1 else f"the {count:.0f} labelled texts"
 
     def _list_faults(self, reader: Reader) -> list[str]:
         what = "rating" if reader.hard else "mean rating"
