@@ -1,7 +1,7 @@
 """What labels and people buy: the log loss of methods and of a fit, the agreement of decisions."""
 
 from collections.abc import Iterable, Sequence
-from itertools import cycle
+from itertools import cycle, product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,9 +47,9 @@ def learning_curve(scores: "pl.DataFrame", *, ax: Axes | None = None) -> Axes:
     losses = scores.filter(metric="log_loss")
     error = (pl.col("value").std() / pl.len().sqrt()).fill_null(0.0)
     table = losses.group_by("method", "n").agg(pl.col("value").mean(), error=error).sort("n")
-    methods, dashes = losses["method"].unique(maintain_order=True), np.repeat(DASHES, len(COLORS))
+    methods, looks = losses["method"].unique(maintain_order=True), cycle(product(DASHES, COLORS))
     with drawing(ax, height=3.2) as axis:
-        for method, color, dash in zip(methods, cycle(COLORS), cycle(dashes), strict=False):
+        for method, (dash, color) in zip(methods, looks, strict=False):
             rows = table.filter(method=method)
             n, mean, error = (rows[name].to_numpy() for name in ("n", "value", "error"))
             # Methods that coincide stay in sight.
@@ -88,9 +88,8 @@ def forecast(forecast: Forecast, *, ax: Axes | None = None) -> Axes:
             f"a forecast needs at least {FEWEST} labels and some texts without labels; got "
             f"{forecast.labels} labels for {forecast.texts} texts."
         )
-    between = np.geomspace(forecast.labels, forecast.counts[-1], 80).round().astype(int)
-    curve = [forecast.at(m) for m in dict.fromkeys(between.tolist())]
-    numbers = [step.labels for step in curve]
+    numbers = np.unique(np.geomspace(forecast.labels, forecast.counts[-1], 80).round().astype(int))
+    curve = [forecast.at(m) for m in numbers.tolist()]
     loss, gain = (np.array([getattr(s, name) for s in curve]) for name in ("loss", "gain"))
     now, steps = forecast.loss, [forecast.at(forecast.labels), *forecast.steps]
     with drawing(ax, height=3.0) as axis:
