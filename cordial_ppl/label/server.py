@@ -164,13 +164,13 @@ class Page:
         work, answers = self.work, self.work.log.count
         self.adviser.tell(answers)
         self.watch()
+        text = None
+        if (item := work.current) is not None:
+            (_, plain), *context = work.show(item).items()
+            text = {"item": item, "plain": plain, "tree": as_tree(plain), "context": context}
         state = {"options": work.table.scale.options, "last": work.last, "answers": answers}
         state |= {"annotator": work.log.annotator, "counts": work.counts, "problem": problem}
-        state |= {"text": None}
-        if (item := work.current) is not None:
-            (_, text), *context = work.show(item).items()
-            state["text"] = {"item": item, "plain": text, "tree": as_tree(text), "context": context}
-        return _as_json(state, status)
+        return _as_json(state | {"text": text}, status)
 
 
 def _as_json(content: Any, status: int = 200) -> Response:
