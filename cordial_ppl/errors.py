@@ -197,16 +197,15 @@ def name_row(position: int) -> str:
     return f"row {position}"
 
 
-def name_rows(positions: Iterable[SupportsInt], where: Where | None = None, shown: int = 3) -> str:
+def name_rows(positions: Iterable[SupportsInt], where: Where | None = None) -> str:
     """Name rows for a message: "row 3", "rows 3 and 17", "rows 3, 17, 20 and 12 more".
 
     Args:
         positions: at least one, counted from 0.
         where: names a position, a noun before a number; by default "row 7".
-        shown: how many are named before the rest are counted.
     """
     rows = list(map(int, positions))
-    names = list(map(where or name_row, rows[:shown]))
+    names = list(map(where or name_row, rows[:3]))
     if len(rows) == 1 or "," in names[0]:
         return names[0] + f" and {len(rows) - 1} more" * (len(rows) > 1)
     noun = names[0].partition(" ")[0]
