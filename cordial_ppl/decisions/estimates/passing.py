@@ -60,4 +60,4 @@ def rate_judge(
     total = np.stack([passed.sum(axis=1), failed.sum(axis=1)])
     # A draw where people pass all texts tells nothing of how a judge fails them.
     unknown = np.random.default_rng([seed, len(table), 2]).beta(0.5, 0.5, total.shape)
-    return np.where(total > LEAST, right / np.where(total > LEAST, total, 1.0), unknown)
+    return np.divide(right, total, out=unknown, where=total > LEAST)
