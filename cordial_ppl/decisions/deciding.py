@@ -145,7 +145,7 @@ def _draw(
 ) -> tuple[Missed, float]:
     """Draw wrong decisions of the surest texts, from few to all; with the least possible cost."""
     home = np.unique(np.arange(len(action)) * STEPS // max(len(action), 1), return_inverse=True)[1]
-    ends = np.cumsum(np.bincount(home)) if len(home) else home
+    ends = np.cumsum(np.bincount(home))
     sampler, least, shares = PosteriorDraws(fit, DRAWS, True), 0.0, np.ones(1)
     sums = np.zeros((1, len(ends)))
     for start in range(0, len(action), BLOCK):

@@ -123,8 +123,8 @@ class Estimate(Comparison):
         )
         lines = [*self._write_whole(), "", *table, "", separated, rule]
         if needed := self._find_needed():
-            pair, told = (best, self.ranking[1]), say_decided(needed, " for these two groups")
-            lines.append(f"{' against '.join(map(quote, pair))}: {told}.")
+            pair = " against ".join(map(quote, self.ranking[:2]))
+            lines.append(f"{pair}: {say_decided(needed, ' for these two groups')}.")
         return "\n".join(lines)
 
     @property
