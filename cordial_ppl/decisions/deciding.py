@@ -100,7 +100,11 @@ def decide(
     doubtful, rest, count = order[alone:], order[:alone], max(len(order), 1)
     asked = np.concatenate([doubtful, np.flatnonzero(unread)])
     probability = np.where(labelled, 1.0, np.nan)
-    probability[asked], probability[rest] = 1.0, _audit(alone, rule.audit, [fit.seed, len(probs)])
+    probability[asked] = 1.0
+    # Some of the others are seen, too, so that labels stand for all.
+    shuffled = np.random.default_rng([fit.seed, len(probs)]).permutation(rest)
+    audited = shuffled[: int(np.ceil(rule.audit * alone))]
+    probability[audited] = len(audited) / max(alone, 1)
     stated = losses.judged[state(texts.logits[order])[0].argmax(axis=1)]
     by_judge = (probs[order] @ losses.wrong)[np.arange(len(order)), stated]
     total, every = cost[rest].sum() + person * len(doubtful), len(order) / count
@@ -130,14 +134,6 @@ def _weigh_errors(rule: Rule, scale: Scale) -> Losses:
     ranks = np.arange(scale.size)
     wrong = np.abs(np.subtract.outer(ranks, ranks)) > rule.within
     return Losses(scale.options, wrong, np.ones(scale.size), ranks)
-
-
-def _audit(count: int, share: float, seed: list[int]) -> Each:
-    """Draw texts that are seen, too, so that labels stand for all: the chance of each, or NaN."""
-    audited = np.random.default_rng(seed).permutation(count)[: int(np.ceil(share * count))]
-    probability = np.full(count, np.nan)
-    probability[audited] = len(audited) / max(count, 1)
-    return probability
 
 
 def _draw(
