@@ -131,7 +131,7 @@ class Reader(NamedTuple):
 
     def list_faults(self, scale: Scale) -> tuple[Fault, ...]:
         """Say what labels are overall, at the ends, in the middle and at the commonest option."""
-        signed, rows, sure = self._signed(scale), [], self.certain
+        signed, faults = self._signed(scale), list[Fault]()
         unit = "" if (np.abs(np.diff(scale.values)) == 1).all() else " classes"
         (whole, low, high), side = signed.overall, "low" if signed.side > 0 else "high"
         size, more = number(abs(whole), 2), "higher" if whole > 0 else "lower"
@@ -140,7 +140,7 @@ class Reader(NamedTuple):
             words = f"ratings are {size}{unit} too {side} on average"
         elif low > 0 or high < 0:
             words = f"labels are {size}{unit} {more} than ratings on average, possibly by chance"
-        rows.append(("bias", signed.overall, words))
+        faults.append(Fault("bias", *signed.overall, words))
         last, commonest = len(self.texts) - 1, int(np.argmax(self.texts))
         middle = max(last // 2, (last + 1) // 2, key=lambda option: self.texts[option])
         for option in sorted({0, middle, last, commonest}):
@@ -152,12 +152,11 @@ class Reader(NamedTuple):
                     words = f"ratings are {size}{unit} too {side}"
                 else:
                     words = f"labels are {size}{unit} {more} than ratings"
-                rows.append((f"bias at {scale.options[option]!r}", bias, words))
-        rows.append(("spread", self.spread, self._describe_spread(unit)))
-        return tuple(
-            Fault(name, each.value, each.low if sure else None, each.high if sure else None, words)
-            for name, each, words in rows
-        )
+                faults.append(Fault(f"bias at {scale.options[option]!r}", *bias, words))
+        faults.append(Fault("spread", *self.spread, self._describe_spread(unit)))
+        if not self.certain:
+            faults = [fault._replace(low=None, high=None) for fault in faults]
+        return tuple(faults)
 
     def _signed(self, scale: Scale) -> "Reader":
         """Give biases the signs of the options' numbers, which may fall from worst to best."""
