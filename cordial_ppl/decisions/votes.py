@@ -71,10 +71,7 @@ def compare_judge(
     means = np.unique(np.round(probs @ values, 9), return_inverse=True)[1]
     ranks, share = values.argsort().argsort()[codes], share_text(texts)
     compare = _compare(probs.argmax(axis=1), codes, texts, 0 * codes, codes >= 0)
-    return lambda times: {
-        "spearman": spearman(means, ranks, times[texts] * share),
-        **compare(times),
-    }
+    return lambda times: {"spearman": spearman(means, ranks, times[texts] * share)} | compare(times)
 
 
 def tabulate(
