@@ -76,9 +76,9 @@ def read_several(
     for last in (False, True):
         for name in [name for name in names if name in sources and name not in tables]:
             try:
-                scale, kind, names_ = find_layout(part := sources[name], options)
-                tables[name] = ReadingTable(part, scale, kind, names_, round=choice.round)
-                options = scale
+                layout = find_layout(sources[name], options)
+                tables[name] = ReadingTable(sources[name], *layout, round=choice.round)
+                options = layout[0]
             except SettingNeeded as error:
                 if last or error.setting != "options":
                     raise
