@@ -135,12 +135,10 @@ def shorten(message: str) -> str:
 
 def escape(text: str) -> str:
     """Write characters that nobody sees as JSON does; a terminal obeys some of them."""
-    return "".join(
-        char
-        if char.isprintable() or char in HARMLESS
-        else r"\u" + char.encode("utf-16-be", "surrogatepass").hex("|", 2).replace("|", r"\u")
-        for char in text
-    )
+    unseen = [char for char in {*text} - {*HARMLESS} if not char.isprintable()]
+    units = {char: char.encode("utf-16-be", "surrogatepass").hex("|", 2) for char in unseen}
+    written = {char: r"\u" + unit.replace("|", r"\u") for char, unit in units.items()}
+    return text.translate(str.maketrans(written))
 
 
 @contextmanager
