@@ -186,9 +186,8 @@ def blaming(path: str | Path) -> Iterator[None]:
             raise
         plain = isinstance(error, ValueError | msgspec.MsgspecError)
         reason = "".join(filter(str.isprintable, str(error) if plain else repr(error)))
-        raise FileError(
-            f"{path} is damaged or was changed: {reason[:200].rstrip('.')}. Create the file again."
-        ) from error
+        problem = f"{path} is damaged or was changed: {reason[:200].rstrip('.')}."
+        raise FileError(f"{problem} Create the file again.") from error
 
 
 @contextmanager
