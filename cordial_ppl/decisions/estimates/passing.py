@@ -27,13 +27,11 @@ def as_passing(passing: Any, scale: Scale) -> Bool[np.ndarray, " K"]:
     unknown = [name for name, position in positions.items() if position is None]
     marks = np.array([position in positions.values() for position in range(scale.size)])
     if unknown or marks.all() or not marks.any():
-        raise SettingNeeded(
-            "the passing options must be some, but not all, of the options "
-            f"{list_names(scale.options)}; got {quote(unknown.pop() if unknown else names)}.",
-            "Name the passing options, for example",
-            "passing",
-            scale.options[-(scale.size // 2) :],
-        )
+        options, came = list_names(scale.options), quote(unknown.pop() if unknown else names)
+        problem = f"the passing options must be some, but not all, of the options {options}"
+        advice = "Name the passing options, for example"
+        best = scale.options[-(scale.size // 2) :]
+        raise SettingNeeded(f"{problem}; got {came}.", advice, "passing", best)
     return marks
 
 
