@@ -19,7 +19,7 @@ from spoiling import shuffle
 from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.smoothing import smooth_histogram
-from cordial_ppl.decisions.forecasting import Outlook, forecast
+from cordial_ppl.decisions.forecasting import forecast
 from cordial_ppl.decisions.outlook import expected_loss_and_gap
 from cordial_ppl.decisions.verdict import Advice, judge
 from cordial_ppl.estimators.named import Cordial
@@ -61,7 +61,7 @@ def run(draw: int, source: str, task: str, reader: str, share: float) -> dict[st
         losses[count] = log_loss(predict(fit, held_out)[0], truth)
         histogram = np.tile(smooth_histogram(labels, scale.size), (len(truth), 1))
         per_text, probs = by_text(labels, scale.size), fit.out_of_fold
-        outlook = Outlook(*expected_loss_and_gap(fit, held_out.logits, {}))
+        outlook = expected_loss_and_gap(fit, held_out)
         steps = [step for step in COUNTS if step > count]
         ahead[count] = forecast(per_text, probs, scale.values, outlook, steps or None)
         verdict: Any = judge(per_text, probs, scale)

@@ -120,7 +120,7 @@ def forecast(
             "posterior draws. Fit a Cordial calibrator with the default inference method."
         )
     with doing("forecasting the gain from more labels"):
-        outlook = expected_loss_and_gap(fit, texts.logits, texts.covariates)
+        outlook = expected_loss_and_gap(fit, texts)
         fitted = fit.text_labels, fit.out_of_fold, fit.scale.values
         return forecasting.forecast(*fitted, outlook, counts)
 

@@ -12,6 +12,7 @@ from scipy.stats import norm as normal
 from scipy.stats import t as student
 
 import cordial_ppl as cp
+from cordial_ppl.data.labelled import Labelled
 from cordial_ppl.data.labelling import by_text
 from cordial_ppl.data.readings import label_histogram
 from cordial_ppl.data.scale import Scale
@@ -168,11 +169,12 @@ def test_the_gap_is_that_of_the_draws(calibrator):
     weights = posterior.prediction_weights
     gap = entropy(np.tensordot(weights, draws, 1)) - np.tensordot(weights, entropy(draws), 1)
     single = replace(calibrator.fit_, weights={"location": 1.0})
-    alone = expected_loss_and_gap(single, readings, {})
+    texts = Labelled(readings, np.full(len(readings), -1))
+    alone = expected_loss_and_gap(single, texts)
     assert alone.gap == pytest.approx(gap.mean(), rel=1e-3)
     assert alone.loss == pytest.approx(entropy(posterior.predict(readings, {})[0]).mean(), rel=1e-4)
     fit = replace(calibrator.fit_, weights={"location": 0.25, "temperature": 0.75})
-    both = expected_loss_and_gap(fit, readings, {})
+    both = expected_loss_and_gap(fit, texts)
     assert both.gap == pytest.approx(alone.gap / 4)
     assert both.texts == 50
 
