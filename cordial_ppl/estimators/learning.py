@@ -176,10 +176,7 @@ def describe_prior(prior: LearnedPrior, rows: Sequence[Mapping[str, Any]]) -> st
     ]
     # How far a centre has moved, in units of the channel's own width.
     moves = [abs(row["loc"] - row["default_loc"]) / row["default_scale"] for row in rows]
-    for index in np.argsort(moves, stable=True)[::-1][:SHOWN]:
-        row = rows[index]
-        lines.append(
-            f"  {row['channel']}: {row['parameter']} {row['centre']:.2f} instead of "
-            f"{row['default_centre']:.2f}"
-        )
+    furthest = np.argsort(moves, stable=True)[::-1][:SHOWN]
+    shown = "  {channel}: {parameter} {centre:.2f} instead of {default_centre:.2f}"
+    lines += [shown.format(**rows[index]) for index in furthest]
     return "\n".join(lines)
