@@ -5,7 +5,6 @@ file must be named again to load the stack.
 """
 
 import hashlib
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -185,8 +184,7 @@ class AnyFitRecord(Record):
         if self.out_of_fold is not None:
             fitting = self.out_of_fold.shape == (count, self.scale.size)
             require(fitting, "the out-of-fold probabilities do not match the labels")
-            for probs in self.out_of_fold:
-                check_shares("out-of-fold probabilities", probs)
+            check_shares("out-of-fold probabilities", self.out_of_fold)
 
 
 class FitRecord(AnyFitRecord):
@@ -287,10 +285,10 @@ def find_channels(
 
 
 def check_shares(name: str, shares: np.ndarray) -> None:
-    """Check that shares are not negative and sum to one.
+    """Check that shares are not negative and sum to one, along the last axis.
 
     Raises:
         ValueError: they do not.
     """
-    fitting = (shares >= 0).all() and math.isclose(shares.sum(), 1, abs_tol=1e-6)
+    fitting = (shares >= 0).all() and np.allclose(shares.sum(axis=-1), 1, rtol=0, atol=1e-6)
     require(fitting, f"the {name} do not sum to one")
