@@ -115,9 +115,8 @@ class Fusion(Estimator[FusionFit]):
     ):
         """Remember the settings; ``fit`` validates them."""
         self.options, self.readers, self.average = options, readers, average
-        self.inference = inference
-        self.prior, self.channels, self.weight_counts = prior, channels, weight_counts
-        self.seed, self.effort = seed, effort
+        self.inference, self.prior, self.channels = inference, prior, channels
+        self.weight_counts, self.seed, self.effort = weight_counts, seed, effort
 
     @classmethod
     def paper(cls, options: Any = None, *, weights: str = "one-count", **settings: Any) -> "Fusion":
@@ -246,8 +245,7 @@ class Fusion(Estimator[FusionFit]):
         _check_overlap(read_by(texts.logits), readers)
         folds = deal_folds(texts, settings.seed) if texts.count >= MIN_LABELS else None
         fits, trust, held_out, present = _fit_members(texts, members, folds, scale, settings)
-        prior = np.array([counts[name] for name in members])
-        mixture = weigh(texts, folds, held_out, prior, present=present)
+        mixture = weigh(texts, folds, held_out, np.array([*counts.values()]), present=present)
         return FusionFit(
             settings={
                 "average": bool(self.average),
@@ -314,11 +312,11 @@ def _fit_members(
                     rows = seen[:, names.index(name)]
                     predicted[rows, names.index(name)] = True
                     held_out[rows, :, names.index(name)] = out_of_fold
-    for name in names[:readers]:
-        if isinstance(alone := fits[name], Fit):
-            warn_if_reversed(alone, name)
-    if isinstance(joint := fits.get(JOINT.name), Posterior):
-        warn_if_doubtful(joint)
+    for name, member in fits.items():
+        if isinstance(member, Posterior):
+            warn_if_doubtful(member)
+        elif name != AVERAGE:
+            warn_if_reversed(member, name)
     return fits, trust, held_out, predicted
 
 
