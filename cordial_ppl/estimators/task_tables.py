@@ -24,11 +24,10 @@ def take_labelled(read: LabelledReadings, channels: Sequence[Any] = ()) -> dict[
         ChannelError: A file does not hold a channel.
     """
     table, labels, rows = read
-    columns = take_covariates(table, channels)
     return {
         "logits": table.logits[rows],
         "labels": table.scale.decode(labels.labels),
-        "covariates": {name: column[rows] for name, column in columns.items()},
+        "covariates": {k: column[rows] for k, column in take_covariates(table, channels).items()},
         "sample_weight": labels.weights,
         "texts": labels.item_ids,
     }

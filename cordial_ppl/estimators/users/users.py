@@ -397,7 +397,7 @@ def load(path: str | Path) -> UserShift:
         spreads, scale = state.spreads, state.scale
         shift = UserShift(scale, sigma=state.sigma)
         shift.effect = SHIFTS["nearest" if state.nearest else "divided"]
-        shift.scale_, shift._totals, shift._spreads = scale, state.totals, spreads
+        shift.scale_, shift._totals = scale, state.totals
         shift.counts_ = dict(zip(state.names, state.counts.tolist(), strict=True))
         deviations = shift._deviations(scale.size)[0]
         if state.sigma == VALIDATED:
