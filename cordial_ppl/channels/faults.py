@@ -150,12 +150,10 @@ class DensityTrial(NamedTuple):
             sites: names of its sample sites.
         """
         name, options = f"channel {channel.name!r}", np.arange(self.beside.shape[2])
-        moved = np.flatnonzero(
-            ~np.isclose(self.priors[:1], self.priors[1:], equal_nan=True).all(axis=0)
-        )
-        if moved.size:
+        same = np.isclose(self.priors[:1], self.priors[1:], equal_nan=True).all(axis=0)
+        if not same.all():
             return (
-                f"the prior of {sites[moved[0]]!r} in {name} depends on the readings, "
+                f"the prior of {sites[same.argmin()]!r} in {name} depends on the readings, "
                 "covariates or labels of the texts. Priors may depend only on readings.histogram."
             )
         seen = self.seen[: len(options)]
@@ -180,8 +178,7 @@ class DensityTrial(NamedTuple):
                 "jax.nn.log_softmax."
             )
         equal = np.isclose(self.beside, self.alone, rtol=0, atol=INDEPENDENT, equal_nan=True)
-        unequal = ~equal.all(axis=2)
-        if unequal.any():
+        if (unequal := ~equal.all(axis=2)).any():
             alone, beside = (np.round(each[unequal][0], 7) for each in (self.alone, self.beside))
             return (
                 f"{name} predicts {alone.tolist()} for a text alone and {beside.tolist()} for the "

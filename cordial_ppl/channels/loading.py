@@ -58,10 +58,9 @@ def load_channel(channel: str | Path | Channel) -> Channel:
     if str(channel) in named:
         return named[str(channel)]
     if not str(channel).endswith(".py"):
-        names = ", ".join(named)
         raise ChannelError(
-            f"unknown channel {str(channel)!r}. Choose one of {names}, or pass the path of a .py "
-            "file or, in Python, Channel(name, model)."
+            f"unknown channel {str(channel)!r}. Choose one of {', '.join(named)}, or pass the path "
+            "of a .py file or, in Python, Channel(name, model)."
         )
     try:
         path = Path(channel).expanduser().resolve()
