@@ -91,9 +91,7 @@ def fit_dirichlet_path(
     count, fits, start = len(penalties), [], None
     tolerance = TOLERANCE if count == 1 else CHOICE
     for rows in np.split(np.arange(count), range(len(MUS), count, len(MUS)))[::-1]:
-        start = fit_dirichlet(
-            logits, labels[rows], weights, penalties[rows], start=start, tolerance=tolerance
-        )
+        start = fit_dirichlet(logits, labels[rows], weights, penalties[rows], start, tolerance)
         fits.append(start)
     return Dirichlet(*(np.concatenate(parts) for parts in zip(*fits[::-1], strict=True)))
 
