@@ -227,10 +227,7 @@ def draw_options(
 
 
 def _by_chain(named: dict[str, np.ndarray], chains: int) -> dict[str, np.ndarray]:
-    return {
-        name: value.reshape(chains, len(value) // chains, *value.shape[1:])
-        for name, value in named.items()
-    }
+    return {name: value.reshape(chains, -1, *value.shape[1:]) for name, value in named.items()}
 
 
 @lru_cache(maxsize=64)
@@ -241,8 +238,7 @@ def over_draws(function: Callable[..., Any], *, gradient: bool = False) -> Calla
         function: the method, such as ``target.probs``.
         gradient: whether to return the gradient by the draws too.
     """
-    single = jax.value_and_grad(function) if gradient else function
-    effort = ONCE if gradient else {}
+    single, effort = (jax.value_and_grad(function), ONCE) if gradient else (function, {})
     program = compiled(
         lambda draws, *rest: jax.vmap(lambda draw: single(draw, *rest))(draws), **effort
     )

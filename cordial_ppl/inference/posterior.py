@@ -296,8 +296,7 @@ class Posterior:
 
 def check_probs(probs: Float[np.ndarray, "m K"]) -> Float[np.ndarray, "m K"]:
     """Return probabilities, or raise an ``InputError`` where a channel gives a text none."""
-    rows = np.flatnonzero(~(np.isfinite(probs) & (probs >= 0)).all(axis=1))
-    if rows.size:
+    if (rows := np.flatnonzero(~(np.isfinite(probs) & (probs >= 0)).all(axis=1))).size:
         # A user's channel may take the logarithm of a covariate, say.
         raise InputError(
             f"the fit has no valid prediction for {name_rows(rows)}. Test your own channels with "

@@ -53,9 +53,8 @@ class LearnedPrior:
 
     def __repr__(self) -> str:
         """Say what it was learned from, in one line."""
-        return (
-            f"<LearnedPrior of {len(self.fits)} fits to {len(self.tasks)} tasks: {self.rule.name}>"
-        )
+        source = f"{len(self.fits)} fits to {len(self.tasks)} tasks"
+        return f"<LearnedPrior of {source}: {self.rule.name}>"
 
     def __post_init__(self):
         """Refuse an unknown rule, and too few fits."""

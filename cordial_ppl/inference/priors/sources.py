@@ -157,7 +157,7 @@ def as_priors(prior: Any, channels: Collection[str], default: LearnedPrior | Non
                 f"{', '.join(channels)}. Learn a prior for these channels."
             )
         return Priors(learned=prior)
-    if prior is not None and (not isinstance(prior, Mapping) or isinstance(prior, Prior)):
+    if not isinstance(prior, Mapping | None):
         raise InputError(
             "prior must map names of channels or parameters to priors, or be a learned prior, the "
             f"path of a prior file, or {OWN!r}; got {type(prior).__name__}."
