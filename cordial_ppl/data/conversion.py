@@ -117,8 +117,7 @@ def readings_from_ratings(
     logits[rated] = read_ratings(
         cells[rated], scale, lambda i: name_row(int(rated[i])), round=how, ends=rating_range
     )
-    if len(rated) < len(cells):
-        absent = np.setdiff1d(np.arange(len(cells)), rated)
+    if (absent := np.setdiff1d(np.arange(len(cells)), rated)).size:
         warn(
             f"found no rating for {len(absent)} of {len(cells)} texts ({name_rows(absent)}). The "
             "readings of these texts are set to NaN."

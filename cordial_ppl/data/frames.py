@@ -17,12 +17,10 @@ from cordial_ppl.data.numerals import in_order
 from cordial_ppl.data.scale import fold
 from cordial_ppl.errors import InputError, list_names, quote
 
-LIBRARIES = "pandas", "polars"
-
 
 def column_names(readings: Any) -> np.ndarray | None:
     """Return the names of a data frame's columns, texts or numbers; None for anything else."""
-    pandas, polars = (sys.modules.get(name) for name in LIBRARIES)
+    pandas, polars = map(sys.modules.get, ("pandas", "polars"))
     if polars is not None and isinstance(readings, polars.DataFrame | polars.LazyFrame):
         names = readings.collect_schema().names()
     elif hasattr(readings, "schema"):  # A table or a batch of Arrow.
@@ -130,7 +128,7 @@ def like(readings: Any, values: np.ndarray, names: Any) -> Any:
         the readings; ``values`` themselves if the readings are not a data frame.
     """
     readings = _first_frame(readings)
-    pandas, polars = (sys.modules.get(name) for name in LIBRARIES)
+    pandas, polars = map(sys.modules.get, ("pandas", "polars"))
     if pandas is not None and isinstance(readings, pandas.DataFrame):
         if values.ndim == 1:
             return pandas.Series(values, index=readings.index, name=names)

@@ -91,8 +91,7 @@ def as_weights(
     else:
         check_count(numbers, noun, 1 + int(rows.max()))
         weights = numbers[rows] * share_text(rows)
-    wrong = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))
-    if wrong.size:
+    if (wrong := np.flatnonzero(~((weights >= 0) & (weights <= LARGEST)))).size:
         raise InputError(
             f"{noun} must be between 0 and {LARGEST:,.0f} (a weight of 1 counts as one "
             f"label); found {weights[wrong[0]]:g} in row {rows[wrong[0]]}."
@@ -229,8 +228,7 @@ def list_labels(
         return is_missing(cell) or (minus and np.isscalar(cell) and cell == -1)
 
     there = ~np.vectorize(is_absent, [bool])(cells)
-    empty = np.flatnonzero(~there.any(axis=1))
-    if empty.size:
+    if (empty := np.flatnonzero(~there.any(axis=1))).size:
         raise InputError(f"every text needs at least one label; row {empty[0]} has no label.")
     rows, columns = np.nonzero(there)
     codes = scale.encode(

@@ -153,8 +153,7 @@ class NumberTable:
         if not missing.any():
             return logits
         read = (~missing).sum(axis=1)
-        unread = np.flatnonzero(read == 0)
-        if unread.size:
+        if (unread := np.flatnonzero(read == 0)).size:
             low = "below -1e9" if np.isfinite(logits[unread[0]]).all() else "-inf or empty"
             raise InputError(
                 f"every option is {low} in {name_rows(unread, self.where)}. Add a "

@@ -105,9 +105,7 @@ class Scale:
         """
         if options is None and size is not None:
             return cls.default(size)
-        if isinstance(options, Scale):
-            scale = options
-        else:
+        if not isinstance(scale := options, Scale):
             names = _names(options)
             numbered = all(isinstance(name, Real | np.bool_) for name in names)
             scale = cls(tuple(map(str, names)), numbered=numbered)
