@@ -30,7 +30,7 @@ from cordial_ppl.inference.posterior import Posterior
 from cordial_ppl.inference.predictions import DRAWS, predict
 from cordial_ppl.inference.sampler import Problem, carry, extend, generator, sample
 from cordial_ppl.inference.state import PRECISION, State, from_draws
-from cordial_ppl.inference.target import Prior, Target, check_gradient
+from cordial_ppl.inference.target import Prior, Target, check_gradient, convert_prior
 from cordial_ppl.runtime.arrays import pad_rows
 from cordial_ppl.runtime.blas import on_one_core
 
@@ -143,8 +143,7 @@ def _carry_to_folds(
 
 def _problem(target: Target, prior: Prior, case: Case) -> Problem:
     """Make the problem to sample of a case, with all of its labels."""
-    single = Prior(*(np.asarray(part, PRECISION) for part in prior))
-    return Problem(target, single, case.pad(PRECISION))
+    return Problem(target, convert_prior(prior, PRECISION), case.pad(PRECISION))
 
 
 def as_draws(prior: Prior, state: State, effort: Effort) -> Draws:

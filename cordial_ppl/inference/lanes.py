@@ -25,7 +25,7 @@ from cordial_ppl.inference.programs import QUICK, draw_from_model, draw_prior, p
 from cordial_ppl.inference.programs import STEPS as STEPS_AT_ONCE
 from cordial_ppl.inference.sampler import Problem
 from cordial_ppl.inference.state import State
-from cordial_ppl.inference.target import Prior, Target
+from cordial_ppl.inference.target import Prior, Target, convert_prior
 from cordial_ppl.inference.tiles import tile_of, wide_tiles
 from cordial_ppl.runtime.compilation import compiled
 
@@ -113,8 +113,7 @@ def stack_problems(target: Target, cases: Sequence[Case], dtype: Any, mesh: Mesh
         seen, last = replace(case.texts, labels=labels), np.flatnonzero(labels >= 0)[-1]
         tiles = np.int32(1 + last // tile_on(mesh, room))
         data = pad(seen, case.histogram_of(labels), dtype, room)._replace(tiles=tiles)
-        prior = Prior(*(np.asarray(part, dtype) for part in choose_prior(target, case)))
-        parts.append(Problems(prior, data))
+        parts.append(Problems(convert_prior(choose_prior(target, case), dtype), data))
     return jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
 
 

@@ -19,7 +19,7 @@ from cordial_ppl.inference.moves import Particles
 from cordial_ppl.inference.proposals import fit_proposals, freedom_of, log_proposals
 from cordial_ppl.inference.sampler import Problem, draw_proposals, generator, weigh
 from cordial_ppl.inference.state import PRECISION, State, from_draws
-from cordial_ppl.inference.target import Prior
+from cordial_ppl.inference.target import convert_prior
 from cordial_ppl.runtime.blas import on_one_core
 
 EFFORT = DEFAULT_EFFORT._replace(proposals=32)
@@ -42,7 +42,6 @@ def find_mode(posterior: "Posterior") -> Mode:
 def estimate_log_evidence(posterior: "Posterior") -> float:
     """Estimate the log evidence of a posterior's channel; see ``Posterior.log_evidence``."""
     target, prior, effort = posterior.target, posterior.replaced_prior, EFFORT
-    single = Prior(*(np.asarray(part, PRECISION) for part in prior))
     data, rng = pad(posterior.data, posterior.histogram, PRECISION), generator((0,))
     if posterior.diagnostics.method in PAPER_METHODS:
         points = draw_around(find_mode(posterior), rng, Laplace(effort.particles, 1.0))[0]
@@ -50,7 +49,8 @@ def estimate_log_evidence(posterior: "Posterior") -> float:
         with np.errstate(divide="ignore"):
             rows = resample(rng.random(), np.log(posterior.weights), effort.particles)
         points = (posterior.draws[rows] - prior.loc) / prior.scale
-    problem, points = Problem(target, single, data), points.astype(PRECISION)
+    problem = Problem(target, convert_prior(prior, PRECISION), data)
+    points = points.astype(PRECISION)
     with jax.enable_x64(True):
         state = from_draws(Particles(points, *problem.evaluate(points, effort.particles)))
         state = weigh(problem, rng, effort, state)

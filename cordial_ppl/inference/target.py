@@ -33,6 +33,11 @@ class Prior(NamedTuple):
     scale: Float[Any, " P"]
 
 
+def convert_prior(prior: Prior, dtype: Any) -> Prior:
+    """Convert a prior to another precision, in NumPy."""
+    return Prior(*(np.asarray(part, dtype) for part in prior))
+
+
 class Target:
     """Log density, parameters and predictions of a channel as functions of a flat vector.
 
