@@ -185,11 +185,10 @@ def _predict(
     held_out = weigh(problems, folds.ravel(), labels)[1] if folds.size else probs[:0]
     fits = []
     for row, case in enumerate(cases):
-        out = np.empty((labels, target.options))
-        for fold, number in enumerate(folds[row] - count):
-            rows = np.flatnonzero(case.folds == fold)
-            out[rows] = held_out[number, rows]
-        seen = None if case.folds is None else out / out.sum(axis=1, keepdims=True)
+        seen = None
+        if case.folds is not None:
+            seen = held_out[folds[row, case.folds] - count, np.arange(labels)]
+            seen = seen / seen.sum(axis=1, keepdims=True)
         fits.append(CaseFit(fitting.make_posterior(target, case, collect(row, logs[row])), seen))
     return fits, probs[:, labels:] / probs[:, labels:].sum(axis=2, keepdims=True)
 

@@ -195,10 +195,8 @@ class Posterior:
         chosen = np.eye(len(self.histogram))[probes.options]
         with jax.enable_x64(True):
             features = predict(self.target, self.draws, self.weights, readings, chosen)[1]
-        thinned = np.zeros(len(self.weights))
         rows, weights = thin(np.asarray(features), self.weights, DRAWS)
-        thinned[rows] = weights
-        return thinned
+        return np.bincount(rows, weights, len(self.weights))
 
     @property
     def prediction_weights(self) -> Float[np.ndarray, " D"]:
