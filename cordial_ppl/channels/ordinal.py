@@ -92,8 +92,7 @@ class Ordinal(dist.Distribution):
         """
         if not_jax_tracer(value):
             labels = np.asarray(value)
-            wrong = np.flatnonzero((labels < -1) | (labels >= self.size))
-            if wrong.size:
+            if (wrong := np.flatnonzero((labels < -1) | (labels >= self.size))).size:
                 raise InputError(
                     f"labels must be options 0..{self.size - 1}, or -1 for a text without a "
                     f"label; got {labels.flat[wrong[0]]} in row {wrong[0]}."

@@ -83,8 +83,7 @@ class PCNState(NamedTuple):
 
 def init_pcn(particles: Particles, around: Gaussian, log_step: Float[Any, ""]) -> PCNState:
     """Make the state before the first move."""
-    never = log_step * np.nan
-    return PCNState(particles, around.whiten(particles.points), log_step, never)
+    return PCNState(particles, around.whiten(particles.points), log_step, log_step * np.nan)
 
 
 def propose(
