@@ -37,8 +37,7 @@ def check_list(setting: str, values: Any) -> tuple[Any, ...]:
 
 def warn_of_lookalikes(noun: str, names: Iterable[str]) -> None:
     """Warn of names that look the same and differ: in an alphabet, blanks, or accents."""
-    looks: dict[str, str] = {}
-    pairs: list[tuple[str, str]] = []
+    looks, pairs = dict[str, str](), list[tuple[str, str]]()
     for name in dict.fromkeys(names):
         visible = "".join(c for c in normalize("NFKC", name) if category(c) != "Cf")
         other = looks.setdefault(" ".join(visible.translate(LOOKS).split()), name)

@@ -60,8 +60,7 @@ class Scale:
     def __post_init__(self) -> None:
         """Check the names."""
         names = tuple(name.strip() for name in self.options)
-        object.__setattr__(self, "options", names)
-        object.__setattr__(self, "aliases", tuple(name.strip() for name in self.aliases))
+        vars(self).update(options=names, aliases=tuple(name.strip() for name in self.aliases))
         if len(names) > MOST:
             raise InputError(
                 f"a scale can have at most {MOST} options; found {len(names):,}. Merge "
