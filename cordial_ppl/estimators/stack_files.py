@@ -229,8 +229,7 @@ class FitRecord(AnyFitRecord):
         with naming(path):
             models, size = find_channels(self.posteriors, channels), self.scale.size
         with blaming(path):
-            members: dict[str, Fitted] = {}
-            texts = self.labelled.restore(size)
+            texts, members = self.labelled.restore(size), dict[str, Fitted]()
             read = texts.read
             for name, posterior in self.posteriors.items():
                 members[name] = posterior.restore(models[name], read)

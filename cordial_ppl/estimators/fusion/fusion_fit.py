@@ -84,8 +84,7 @@ class FusionFit(AnyFit):
         """Return all members' channels and calibrators, what each sees, and its weights."""
         views, present = view(logits, tuple(self.members), self.spreads, self.trust)
         shares = shares_of(np.array(list(self.weights.values())), present)
-        members: list[tuple[Fitted, np.ndarray]] = []
-        weights = []
+        members, weights = list[tuple[Fitted, np.ndarray]](), list[np.ndarray]()
         for fit, seen, share in zip(self.members.values(), views, shares.T, strict=True):
             if isinstance(fit, Posterior):
                 members.append((fit, seen))
