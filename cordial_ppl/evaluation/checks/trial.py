@@ -88,7 +88,7 @@ class Trial:
 def make_trial(channel: Channel, seed: int, size: int = 5, labels: int = LABELS) -> Trial:
     """Simulate reviews, the first of them labelled, and covariates if the channel has some."""
     count = labels + UNSEEN
-    simulated = reviews(count, seed=seed, options=size)
+    logits, stars, _ = reviews(count, seed=seed, options=size)
     rng = np.random.default_rng(seed)
     ranges = {name: (low, high) for name, low, high in channel.examples}
     levels = count_levels(channel)
@@ -101,13 +101,12 @@ def make_trial(channel: Channel, seed: int, size: int = 5, labels: int = LABELS)
         else:
             # Positive and about one, where the file does not say what a covariate is like.
             extra[name] = rng.lognormal(0, 1, count)
-    logits = simulated.logits
     if channel.several:
         # The further down the list, the more a reader errs; the last has not read every text.
         errors = rng.normal(0, 1, (count, READERS, size)) * np.arange(READERS)[None, :, None]
         logits = logits[:, None] + errors
         logits[::5, -1] = np.nan
-    return take_trial(channel, logits, simulated.labels[:labels], extra, seed)
+    return take_trial(channel, logits, stars[:labels], extra, seed)
 
 
 def take_trial(
