@@ -157,8 +157,7 @@ class LabelledRecord(Record):
         require(fitting, "the readings do not match the options")
         lengths = {len(each) for each in (self.labels, *self.covariates.values())}
         require(len(lengths) == 1, "the labels do not match the covariates")
-        fitting = ((self.labels >= 0) & (self.labels < size)).all()
-        require(fitting, "some labels are not options of the scale")
+        require(np.isin(self.labels, range(size)).all(), "some labels are not options of the scale")
         require(self.weights.min(initial=1) > 0, "some label weights are not positive")
         return self.give(Labelled, logits=logits)
 
