@@ -57,13 +57,12 @@ def label_rows(
     """
     labels, texts = aligned(logits, labels, "labels"), aligned(logits, texts, "texts")
     weights = aligned(logits, weights, "sample_weight")
-    several = have_several(labels)
-    codes = None if several else scale.encode(labels)
+    codes = None if have_several(labels) else scale.encode(labels)
     count = len(labels) if codes is None else len(codes)
     if count != len(entered.labels):
         raise InputError(
-            f"got {len(entered.labels)} rows of logits but {count} "
-            f"{'rows of ' if several else ''}labels. Pass one row of logits per labelled text."
+            f"got {len(entered.labels)} rows of logits but {count} {'rows of ' * (codes is None)}"
+            "labels. Pass one row of logits per labelled text."
         )
     data, cells = replace(entered, texts=as_texts(texts, count)), None
     if codes is None:
