@@ -197,10 +197,8 @@ def weigh_literal(
 ) -> Draws:
     """Weigh draws around a mode: self-normalised, unsmoothed."""
     khat = float(pareto_smooth(logs)[1]) if method == "laplace" else NOTHING
-    ess, gradient_norm = float(effective_sample_size(logs)), mode.gradient_norm
-    diagnostics = diagnose(
-        method, draws, weighed=len(draws), khat=khat, ess=ess, gradient_norm=gradient_norm
-    )
+    figures = {"ess": float(effective_sample_size(logs)), "gradient_norm": mode.gradient_norm}
+    diagnostics = diagnose(method, draws, weighed=len(draws), khat=khat, **figures)
     return Draws(draws, np.exp(normalise(logs)), diagnostics, probs)
 
 
