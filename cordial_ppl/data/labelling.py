@@ -232,8 +232,7 @@ def list_labels(
         raise InputError(f"every text needs at least one label; row {empty[0]} has no label.")
     rows, columns = np.nonzero(there)
     codes = scale.encode(
-        cells[rows, columns].tolist(),
-        where=lambda index: f"row {rows[index]}, column {columns[index]}",
+        cells[rows, columns].tolist(), where=lambda i: f"row {rows[i]}, column {columns[i]}"
     )
     hot = np.eye(scale.size)[[-1] * len(cells)]
     if len(hot) > 2 and there.all() and np.array_equal(np.sort(codes.reshape(cells.shape)), hot):
