@@ -51,11 +51,7 @@ class Parameters:
 
     def _settings(self) -> dict[str, Any]:
         """Collect all attributes that are not learned."""
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if name == "_defaults" or not (name.endswith("_") or name.startswith("_"))
-        }
+        return {k: v for k, v in vars(self).items() if k == "_defaults" or "_" not in (k[0], k[-1])}
 
     def __sklearn_clone__[T: "Parameters"](self: T) -> T:
         # Settings are shared, not copied: a prior is known by its identity.
