@@ -12,7 +12,6 @@ from cordial_ppl.inference.priors import shipped_prior
 from cordial_ppl.stack.fit import Fit
 from cordial_ppl.stack.settings import PAPER_CALIBRATORS, Defaults
 
-SCALAR_CHANNELS: tuple[str, ...] = ("scalar", "scalar-vector")
 FULL_CHANNELS: tuple[str, ...] = ("full", "full-vector")
 
 CHANNEL_COUNTS = {"mixture": 0.5, "mixture-vector": 3.0, "location": 0.5, "bridge": 4.0}
@@ -126,7 +125,7 @@ class ScalarStack(PaperStack):
     (Sections 2.2 and 2.5 of the paper).
     """
 
-    _defaults = Defaults(channels=SCALAR_CHANNELS, same_count=1.0, name="ScalarStack")
+    _defaults = Defaults(channels=("scalar", "scalar-vector"), same_count=1.0, name="ScalarStack")
 
 
 NAMED = {kind.__name__: kind for kind in (Cordial, LogitStack, FullChannelStack, ScalarStack)}
