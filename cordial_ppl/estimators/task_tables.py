@@ -84,8 +84,7 @@ def read_pairs(
                 if key in result:
                     raise InputError(f"{readings}: {who} already occurs in an earlier table.")
                 with naming(who) if name or by else nullcontext():
-                    read = read_labelled(readings, labels, **columns | choice)
-                    result[key] = read.drop_unread()
+                    result[key] = read_labelled(readings, labels, **columns | choice).drop_unread()
                     result[key].labels.check_single(of)
     for setting, chosen, part in (("reader", reader, 1), ("task", task, 0)):
         names = {key[part] for key in result}
