@@ -275,6 +275,8 @@ def test_texts_of_ones_own_are_those_of_the_fit(judge):
     turned: Any = judge.to_datatree(LOGITS[::-1], NAMED[::-1])
     logs = turned["location"]["log_likelihood"]["label"].values
     np.testing.assert_allclose(logs[..., ::-1], expected, rtol=1e-6)
+    rounded: Any = judge.to_datatree(LOGITS.round(5), NAMED)["location"]["log_likelihood"]
+    np.testing.assert_allclose(rounded["label"], expected, rtol=1e-3)
     others = LOGITS + np.eye(5)[0]
     one: Any = judge.to_datatree(others, NAMED)
     few: Any = judge.to_datatree(others[:-1], NAMED[:-1])
