@@ -195,8 +195,8 @@ def shift(
             "or pass a calibrator fitted to other labels (--calibrator)."
         )
     if fitted and calibrator:
-        tables.identify(whole)
-        warn_of_kind(calibrator, fitted.fit_, tables.readings, table)
+        stated = tables.identify(whole)
+        warn_of_kind(calibrator, fitted.fit_, tables.readings, table, stated)
     fitted = fitted or tables.fit(whole)
     covariates = table.covariates(fitted.fit_.covariates, fitted.fit_.levels)
     population = fitted.predict_proba(table.logits, covariates)

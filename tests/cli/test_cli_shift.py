@@ -80,6 +80,9 @@ def test_a_calibrator_of_other_labels(cordial, files, tmp_path):
     shifts = cp.UserShift([*"12345"]).fit(population[:LABELLED], labels, USERS[:LABELLED])
     expected = shifts.predict_proba(population, USERS)
     np.testing.assert_allclose(read_probabilities("o.csv"), expected, rtol=0, atol=1e-9)
+    cordial(*fast("fit", *write_tables(tmp_path, "jsonl"), "-o", "j.cordial", "--judge", "A"))
+    told = cordial("shift", *files, "-o", "o.csv", *given, "--judge", "B").stderr
+    assert "judge 'B' instead of 'A'" in told
 
 
 @pytest.fixture

@@ -74,9 +74,11 @@ def _read_judges(
     return table
 
 
-def warn_of_kind(path: Path, fit: AnyFit, readings: Path, table: ReadingTable) -> list[str]:
+def warn_of_kind(
+    path: Path, fit: AnyFit, readings: Path, table: ReadingTable, stated: Any = None
+) -> list[str]:
     """Warn of readings of another judge, model or prompt than the fit's; say what differs."""
-    if others := differences(fit.provenance, read_provenance(table)):
+    if others := differences(fit.provenance, stated or read_provenance(table)):
         advice, reverse = "", table.columns.reverse
         if turned := others[0].startswith("direction "):
             alike = fit.provenance["direction"][0].startswith("reversed") == reverse
