@@ -24,13 +24,16 @@ from cordial_ppl.errors import (
     warn,
 )
 from cordial_ppl.tables.choices import Choice, key_rows
-from cordial_ppl.tables.columns import FIXED, is_reading, list_distinct, list_filled, named
+from cordial_ppl.tables.columns import FIXED, list_distinct, list_filled, named
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.frame import Columns
 from cordial_ppl.tables.label_table import LabelledReadings, LabelTable, read_labels
 from cordial_ppl.tables.provenance import read_provenance, warn_of_models
 from cordial_ppl.tables.reading_table import ReadingTable, read_readings
 from cordial_ppl.tables.roles import PLACEHOLDER, spell
+
+INSTEAD = "Pass a table of labels as well, or name the column of labels"
+"""What to do where one table is not both."""
 
 COPIED = 8
 """Labels from which on it is told that all of them equal the ratings."""
@@ -62,7 +65,11 @@ def read_labelled(
             labels are of different tasks.
     """
     choice = Choice(**chosen)
-    rating, label = choice.rating, choice.label or ["label"]
+    rating, label, people = (
+        choice.rating,
+        choice.label or ["label"],
+        choice.annotator or "annotator",
+    )
     rated, told = [*choice.apart], [*choice.apart]
     if same := as_path(readings).resolve() == as_path(labels).resolve():
         if rating in label:
@@ -74,9 +81,11 @@ def read_labelled(
         table = read(readings, **chosen | {"apart": rated})
         labelled = read_labels(labels, table.scale, same=same, **chosen | {"apart": told})
     except InputError as error:
-        if same and isinstance(error, SettingNeeded) and error.setting == "label":
-            advice = "Pass a table of labels as well, or name the column"
-            raise SettingNeeded(error.problem, advice, "label", PLACEHOLDER) from error
+        if same and isinstance(error, SettingNeeded):
+            # A row for each annotator is none for each text.
+            rows = error.setting == "reader" and spell(read_columns(readings), people)
+            if rows or error.setting == "label":
+                raise SettingNeeded(error.problem, INSTEAD, "label", PLACEHOLDER) from error
         if rating and isinstance(error, SettingNeeded) and error.setting == "rating":
             here, there = map(read_columns, (readings, labels))
             if spell(there, rating) and any(spell(here, name) for name in label):
@@ -88,7 +97,10 @@ def read_labelled(
         raise
     for path, columns in {labels: labelled.columns, readings: table.columns}.items():
         rated = path == readings and table.kind == "rating"
-        if {"mean_low", "label_low"} <= {*columns.schema} and not rated:
+        if "label_low" in columns.schema and not rated:
+            if same and label == ["label"]:
+                problem = f"{readings}: column 'label' contains predictions, not labels by people."
+                raise SettingNeeded(problem, INSTEAD, "label", PLACEHOLDER)
             what = "come from a fit to these" if path == readings else "were the source of these"
             warn(
                 f"{path} contains calibrated probabilities. If they {what} labels, the results are "
@@ -217,9 +229,9 @@ def check_unfilled(
     pair = [named(name) for name in ("item_id", "label") if name in columns.schema]
     filled = Counter(row for row in columns.collect(*pair).iter_rows() if not is_missing(row[-1]))
     labelled = bool(filled - Counter[tuple[str, ...]](kept))
-    same = {*FIXED, "cost"}.union(*({*one.schema, *one.origin.values()} for one in read))
+    same = {*FIXED, "cost", "p_wrong"}.union(*({*one.schema, *one.origin.values()} for one in read))
     others = [name for name in columns.schema if name.removeprefix("input_") not in same]
-    others = [name for name in others if not is_reading(name) and list_filled(columns, name)]
+    others = [name for name in others if list_filled(columns, name)]
     if labelled or others:
         what = count(filled.total(), "label") if labelled else f"values in {list_names(others)}"
         problem = f"{output} already contains {what}, which a new table would overwrite."

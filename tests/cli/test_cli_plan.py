@@ -65,7 +65,7 @@ def test_whoever_stops_early_has_a_plan_too(cordial, refused, readings):
 
 
 @pytest.mark.parametrize(
-    ("names", "refuses"), [("label_ann,label_bob", True), ("label_note", False)]
+    ("names", "refuses"), [("label_ann,label_bob", True), ("label_note", False), ("p_note", True)]
 )
 def test_labels_in_columns_of_annotators_are_not_replaced(
     cordial, refused, readings, names, refuses
@@ -76,7 +76,8 @@ def test_labels_in_columns_of_annotators_are_not_replaced(
     cells = read("p.csv")
     write_table("p.csv", cells | {name: ["", "2", "3", "1"] for name in names.split(",")})
     if refuses:
-        refused("p.csv|'label_ann', 'label_bob'|different output.", *command)
+        listed = ", ".join(map(repr, names.split(",")))
+        refused(f"p.csv|{listed}|different output.", *command)
     else:
         cordial(*command)
 

@@ -99,6 +99,18 @@ def test_calibrated_probabilities_and_their_labels_are_warned_of(text):
     path = text("c.csv", "item_id,p_1,p_2,mean,mean_low,mean_high,label_low", "a,.5,.5,1,1,2,1")
     with pytest.warns(CordialWarning, match="c.csv contains calibrated probabilities"):
         read_labelled(path, text("l.csv", "item_id,label", "a,1"))
+    alone = text("o.csv", "item_id,p_1,p_2,label,label_low,label_high", "a,.5,.5,1,1,2")
+    with pytest.raises(SettingNeeded, match="'label' contains predictions.*label='COLUMN'"):
+        read_labelled(alone, alone)
+
+
+def test_one_table_has_one_row_a_text(text):
+    path = text("t.csv", "item_id,p_0,p_1,who,label", "a,.5,.5,ann,1", "a,.5,.5,bob,0", "b,.5,.5,,")
+    with pytest.raises(SettingNeeded, match="must be unique.*Pass a table of labels as well"):
+        read_labelled(path, path, annotator="who")
+    labels = text("l.csv", "item_id,who,label", "a,ann,1", "a,bob,0")
+    one = text("r.csv", "item_id,p_0,p_1", "a,.5,.5", "b,.5,.5")
+    assert len(read_labelled(one, labels, annotator="who")[1].labels) == 2
 
 
 def test_an_option_without_a_column_is_warned_of_once(text):
