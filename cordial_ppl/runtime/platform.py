@@ -68,8 +68,6 @@ def _start() -> None:
 
     from cordial_ppl.errors import CordialError
 
-    # A thread of JAX's that dispatches programs this small costs a tenth to a fifth of a fit.
-    jax.config.update("jax_cpu_enable_async_dispatch", False)
     try:
         jax.devices()
     except Exception as error:  # Plugins raise what they like, such as an AssertionError.
