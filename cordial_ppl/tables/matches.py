@@ -82,8 +82,8 @@ def read_labelled(
         labelled = read_labels(labels, table.scale, same=same, **chosen | {"apart": told})
     except InputError as error:
         if same and isinstance(error, SettingNeeded):
-            # A row for each annotator is none for each text.
-            rows = error.setting == "reader" and spell(read_columns(readings), people)
+            # Repeated ids, of which annotators have a row each, and no judges.
+            rows = error.value == "COLUMN=NAME" and spell(read_columns(readings), people)
             if rows or error.setting == "label":
                 raise SettingNeeded(error.problem, INSTEAD, "label", PLACEHOLDER) from error
         if rating and isinstance(error, SettingNeeded) and error.setting == "rating":
