@@ -85,7 +85,8 @@ def read_labelled(
             # Repeated ids, of which annotators have a row each, and no judges.
             rows = error.value == "COLUMN=NAME" and spell(read_columns(readings), people)
             if rows or error.setting == "label":
-                raise SettingNeeded(error.problem, INSTEAD, "label", PLACEHOLDER) from error
+                column = PLACEHOLDER if rows else error.value
+                raise SettingNeeded(error.problem, INSTEAD, "label", column) from error
         if rating and isinstance(error, SettingNeeded) and error.setting == "rating":
             here, there = map(read_columns, (readings, labels))
             if spell(there, rating) and any(spell(here, name) for name in label):

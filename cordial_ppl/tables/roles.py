@@ -101,7 +101,8 @@ def find_columns(
         fixed = {*FIXED, *filter(is_reading, columns.schema)} - {"rating"}
     free = [name for name in columns.free if name not in (*fixed, *spelt)]
     # A table of ids and one other column is of labels.
-    only = free[0] if setting == "label" and len(free) == 1 else PLACEHOLDER
+    alone = setting == "label" and len(columns.schema) == len(free) + 1 == 2
+    only = free[0] if alone else PLACEHOLDER
     match = nearest(absent[0], free, words) or only
     match = match if match != PLACEHOLDER and _suits(columns, match, setting) else PLACEHOLDER
     parts, several = absent[0].split(","), ""
