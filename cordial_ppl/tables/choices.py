@@ -25,6 +25,10 @@ JOINED = "|"
 """Separator between the parts of an id that several columns make, as `cordial read` writes it."""
 
 
+CHOICE = "COLUMN=NAME"
+"""What is proposed where a column may name the judge of each row."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Choice:
     """What to read from tables of readings and of labels.
@@ -284,5 +288,5 @@ def read_items(
     )
     if of_readers and users is None and "reader" not in columns.schema:
         advice = "Remove the repeated rows or, if a column names the judge, choose one judge"
-        raise SettingNeeded(problem, advice, "reader", "COLUMN=NAME")
+        raise SettingNeeded(problem, advice, "reader", CHOICE)
     raise InputError(f"{problem} Remove the repeated rows.")

@@ -23,7 +23,7 @@ from cordial_ppl.errors import (
     quote,
     warn,
 )
-from cordial_ppl.tables.choices import Choice, key_rows
+from cordial_ppl.tables.choices import CHOICE, Choice, key_rows
 from cordial_ppl.tables.columns import FIXED, list_distinct, list_filled, named
 from cordial_ppl.tables.formats import read_columns
 from cordial_ppl.tables.frame import Columns
@@ -65,11 +65,7 @@ def read_labelled(
             labels are of different tasks.
     """
     choice = Choice(**chosen)
-    rating, label, people = (
-        choice.rating,
-        choice.label or ["label"],
-        choice.annotator or "annotator",
-    )
+    rating, label = choice.rating, choice.label or ["label"]
     rated, told = [*choice.apart], [*choice.apart]
     if same := as_path(readings).resolve() == as_path(labels).resolve():
         if rating in label:
@@ -82,8 +78,9 @@ def read_labelled(
         labelled = read_labels(labels, table.scale, same=same, **chosen | {"apart": told})
     except InputError as error:
         if same and isinstance(error, SettingNeeded):
-            # Repeated ids, of which annotators have a row each, and no judges.
-            rows = error.value == "COLUMN=NAME" and spell(read_columns(readings), people)
+            # Repeated ids: annotators, and no judges, have a row each.
+            people = spell(read_columns(readings), choice.annotator or "annotator")
+            rows = people and error.value == CHOICE
             if rows or error.setting == "label":
                 column = PLACEHOLDER if rows else error.value
                 raise SettingNeeded(error.problem, INSTEAD, "label", column) from error
